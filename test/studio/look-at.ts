@@ -7,7 +7,9 @@ import { expect } from 'vitest';
 import { saveScreenshot } from './screenshots.ts';
 
 export const DESK = { width: 1280, height: 840 };
-const PHONE = { width: 390, height: 844 };
+export const PHONE = { width: 390, height: 844 };
+/** Phones, tablets and windows, with both sides of each width at which the layout changes. */
+const WIDTHS = [360, 704, 705, 768, 950, 1025, 1280];
 const SERIOUS = ['serious', 'critical'];
 
 let axe: Promise<string> | undefined;
@@ -40,9 +42,40 @@ export async function checkView(page: Page, name: string, { desk, phone }: Shots
   );
   expect(await faultsOf(page), name).toEqual([]);
   if (desk !== undefined) await saveScreenshot(page, desk);
+  await checkWidths(page, name);
   await page.setViewportSize(PHONE);
-  const overflow = await page.evaluate('document.documentElement.scrollWidth - innerWidth');
-  expect(overflow, `${name} on a phone`).toBeLessThanOrEqual(0);
   if (phone !== undefined) await saveScreenshot(page, phone);
   await page.setViewportSize(DESK);
 }
+
+/** At every width the view fits the window, and no button or link of a bar is broken inside a word. */
+async function checkWidths(page: Page, name: string): Promise<void> {
+  const found: string[] = [];
+  for (const width of WIDTHS) {
+    await page.setViewportSize({ width, height: PHONE.height });
+    const faults = (await page.evaluate(FAULTS_OF_LAYOUT)) as readonly string[];
+    found.push(...faults.map((fault) => `${width} px: ${fault}`));
+  }
+  expect(found, name).toEqual([]);
+}
+
+/** Runs in the page. */
+const FAULTS_OF_LAYOUT = `(() => {
+  const wide = document.documentElement.scrollWidth - innerWidth;
+  const isBroken = (word) => {
+    const range = document.createRange();
+    range.setStart(word.node, word.index);
+    range.setEnd(word.node, word.index + word.text.length);
+    return new Set([...range.getClientRects()].map(({ top }) => Math.round(top))).size > 1;
+  };
+  const wordsOf = (element) => {
+    const nodes = document.createTreeWalker(element, NodeFilter.SHOW_TEXT);
+    const words = [];
+    for (let node = nodes.nextNode(); node; node = nodes.nextNode())
+      for (const { 0: text, index } of node.data.matchAll(/\\S+/g)) words.push({ node, text, index });
+    return words;
+  };
+  const labels = [...document.querySelectorAll('.button, .view-link, .admin-tab, .status')].filter((each) => each.checkVisibility());
+  const broken = labels.flatMap(wordsOf).filter(isBroken).map(({ text }) => 'broken inside: ' + text);
+  return [...(wide > 0 ? [wide + ' px too wide'] : []), ...broken];
+})()`;

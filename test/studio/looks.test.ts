@@ -1,11 +1,11 @@
 /** Every view in both themes: what axe finds, what the browser complains about, whether it fits a phone, and how much it loads. */
 import { readFile } from 'node:fs/promises';
 import { gzipSync } from 'node:zlib';
-import type { Page } from 'playwright-core';
+import type { Locator, Page } from 'playwright-core';
 import { describe, expect, test } from 'vitest';
 import { chromiumPath } from '../support/browser.ts';
 import type { Stack } from '../support/stack.ts';
-import { DESK, faultsOf, lookAt } from './look-at.ts';
+import { DESK, faultsOf, lookAt, PHONE } from './look-at.ts';
 import { answerWithSamples } from './sample-answers.ts';
 import { demoStack, enter, finished, make, openStudio, studioWorld } from './studio-world.ts';
 
@@ -33,6 +33,18 @@ async function speak(page: Page, stack: Stack): Promise<void> {
     buffer: await readFile(sound),
   });
   await page.locator('.segment').first().waitFor();
+}
+
+async function galleryColumns(page: Page, width: number): Promise<number> {
+  await page.setViewportSize({ ...PHONE, width });
+  return page.evaluate(
+    "getComputedStyle(document.querySelector('.tiles')).gridTemplateColumns.split(' ').length",
+  );
+}
+
+async function isInWindow(element: Locator): Promise<boolean> {
+  const box = await element.boundingBox();
+  return box !== null && box.x >= 0 && box.x + box.width <= PHONE.width;
 }
 
 describe.skipIf(!chromiumPath)('the looks of the studio', () => {
@@ -68,7 +80,9 @@ describe.skipIf(!chromiumPath)('the looks of the studio', () => {
       await page.getByRole('link', { name: 'Gallery' }).click();
       await expect.poll(() => page.locator('.tile').count()).toBe(4);
       await expect.poll(() => page.locator('.tile .picture[data-loaded="true"]').count()).toBe(3);
-      await lookAt(page, `gallery-${colorScheme}`);
+      await lookAt(page, `gallery-${colorScheme}`, `gallery-phone-${colorScheme}`);
+      expect(await galleryColumns(page, 360)).toBe(2);
+      expect(await galleryColumns(page, PHONE.width)).toBe(2);
       expect(complaints).toEqual([]);
     },
   );
@@ -103,6 +117,13 @@ describe.skipIf(!chromiumPath)('the looks of the studio', () => {
         await page.getByRole('button', { name: 'Change the limits of web shop' }).click();
         await page.locator('.limits-dialog[open]').waitFor();
         await lookAt(page, `admin-limits-${colorScheme}`, `admin-limits-phone-${colorScheme}`);
+      }
+      await page.setViewportSize(PHONE);
+      for (const tab of ['settings', 'traffic']) {
+        await page.goto(`${stack.url}/studio/admin/${tab}`);
+        const chosen = page.locator('.admin-tab[aria-current]');
+        await chosen.waitFor();
+        await expect.poll(() => isInWindow(chosen), { message: tab }).toBe(true);
       }
       expect(complaints).toEqual([]);
     },

@@ -1,4 +1,5 @@
 /** What administrators see: the traffic, the fleet, models, tenants, keys, dead letters and settings. */
+import { useEffect, useRef } from 'preact/hooks';
 import { Link } from '../parts/link.tsx';
 import { session } from '../session/session.ts';
 import { ADMIN_TABS, type AdminTab } from '../shell/router.ts';
@@ -24,6 +25,11 @@ const PANELS: Readonly<Record<AdminTab, () => preact.JSX.Element>> = {
 export function Admin({ tab }: { readonly tab: AdminTab }) {
   const Current = PANELS[tab];
   const isAdmin = session.value?.scopes.includes('admin') === true;
+  const tabs = useRef<HTMLElement>(null);
+  useEffect(() => {
+    // On a phone the tabs are wider than the window.
+    tabs.current?.querySelector('[aria-current]')?.scrollIntoView({ block: 'nearest', inline: 'center' });
+  }, [tab]);
   return (
     <div class="admin">
       <header class="admin-head">
@@ -34,7 +40,7 @@ export function Admin({ tab }: { readonly tab: AdminTab }) {
       </header>
       {isAdmin ? (
         <>
-          <nav class="admin-tabs" aria-label={texts.admin.tabs.label}>
+          <nav ref={tabs} class="admin-tabs" aria-label={texts.admin.tabs.label}>
             {ADMIN_TABS.map((each) => (
               <Link key={each} to={{ name: 'admin', tab: each }} class="admin-tab" current={each === tab}>
                 {texts.admin.tabs[each]}
