@@ -27,10 +27,12 @@ describe.skipIf(!chromiumPath)('the studio', () => {
       await stack.worker();
       const { page, complaints } = await openStudio(world.browser);
       await enter(page, stack);
-      await make(page);
+      await make(page, `${PROMPT}${', flat'.repeat(60)}`);
       await page.locator('.pane-preview').waitFor();
       expect(await page.locator('.result').count()).toBe(0);
       await finished(page);
+      const cut = page.getByText(/^The model read 77 of 1\d\d tokens of the prompt/);
+      await cut.waitFor();
       const [first] = await jobsOf(stack);
       expect(first.input.steps).toBe(20);
 
@@ -52,6 +54,7 @@ describe.skipIf(!chromiumPath)('the studio', () => {
 
       await page.locator('.tile-link').click();
       await page.locator('.phases').waitFor();
+      await cut.waitFor();
       await expect.poll(() => page.locator('.event-type').allTextContents()).toContain('job.succeeded');
       expect(await page.locator('.snippet').textContent()).toContain(PROMPT);
       expect(complaints).toEqual([]);
@@ -112,13 +115,24 @@ describe.skipIf(!chromiumPath)('the studio', () => {
     },
   );
 
-  test('A field that the API refuses is named beside its control', async () => {
+  test('A field that the API refuses is named beside its control, too much work is explained once, and the model says what it draws', async () => {
     const stack = await demoStack(world.redis);
     const { page } = await openStudio(world.browser);
     await enter(page, stack);
     await page.getByRole('spinbutton', { name: 'Guidance' }).fill('99');
     await make(page);
     await expect.poll(() => page.locator('#setting-guidance-problem').textContent()).toContain('at most 50');
+
+    await page.getByRole('spinbutton', { name: 'Guidance' }).fill('2');
+    await page.getByRole('spinbutton', { name: 'Pictures' }).fill('8');
+    await page.getByRole('spinbutton', { name: 'Steps' }).fill('100');
+    await page.getByLabel('Square, 512 × 512').check();
+    await make(page);
+    const work = page.getByText('8 pictures of 512x512 pixels in 100 steps');
+    await work.waitFor();
+    expect(await work.count()).toBe(1);
+    expect(await work.textContent()).toContain('210 million pixel steps, at most 52 million');
+    expect(await page.locator('.hint', { hasText: 'squares, triangles, stars' }).count()).toBe(1);
   });
 
   test('A cut event stream is opened again, and the picture is finished', LONG, async () => {

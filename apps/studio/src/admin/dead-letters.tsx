@@ -1,6 +1,11 @@
 /** Jobs of all tenants that failed for good, and what no process could read. Their inputs are not shown. */
 import type { DeadLetters } from '@lehr/client';
+import { useSignal } from '@preact/signals';
+import { retry } from '../job/retry.ts';
+import { Link } from '../parts/link.tsx';
+import { session } from '../session/session.ts';
 import { texts } from '../texts/index.ts';
+import { faultOf } from '../wire/fault.ts';
 import { lehrOnce } from '../wire/lehr.ts';
 import { Panel } from './panel.tsx';
 import { useReading } from './reading.ts';
@@ -14,20 +19,63 @@ const words = texts.admin.deadLetters;
 const timeOf = (iso: string): string => new Date(iso).toLocaleString();
 
 const FAILED: readonly Column<Failed>[] = [
-  { name: words.job, cell: ({ job }) => <code>{job}</code> },
+  { name: words.job, cell: (failed) => <JobName failed={failed} /> },
   { name: words.tenant, cell: ({ tenant }) => tenant },
   { name: words.model, cell: ({ model }) => model },
   {
     name: words.reason,
     cell: ({ title, code }) => (
-      <>
+      <span>
         {title} <code>{code}</code>
-      </>
+      </span>
     ),
   },
   { name: words.attempts, cell: ({ attempts }) => attempts, isNumber: true },
   { name: words.at, cell: ({ failed_at: at }) => timeOf(at) },
+  { name: words.again, cell: (failed) => <Again failed={failed} /> },
 ];
+
+/** The API opens and retries jobs of the caller's tenant only. */
+const isOwn = ({ tenant }: Failed): boolean => tenant === session.value?.tenant;
+
+function JobName({ failed }: { readonly failed: Failed }) {
+  const name = <code>{failed.job}</code>;
+  return isOwn(failed) ? <Link to={{ name: 'job', id: failed.job }}>{name}</Link> : name;
+}
+
+function Again({ failed }: { readonly failed: Failed }) {
+  const next = useSignal<string | undefined>(undefined);
+  const isSending = useSignal(false);
+  const problem = useSignal('');
+  if (!isOwn(failed)) return <span class="hint">{words.foreign}</span>;
+  if (next.value !== undefined) return <Link to={{ name: 'job', id: next.value }}>{words.next}</Link>;
+  const makeAgain = async (): Promise<void> => {
+    isSending.value = true;
+    try {
+      next.value = (await retry({ id: failed.job, type: failed.type })).id;
+    } catch (error) {
+      problem.value = faultOf(error).message;
+    } finally {
+      isSending.value = false;
+    }
+  };
+  return (
+    <div>
+      <button
+        type="button"
+        class="button button-small"
+        aria-label={words.retryOf(failed.job)}
+        disabled={isSending.value}
+        onClick={makeAgain}
+      >
+        {words.retry}
+      </button>
+      <p class="fault" role="alert">
+        {problem.value}
+      </p>
+    </div>
+  );
+}
 
 const UNREADABLE: readonly Column<Unreadable>[] = [
   { name: words.unreadable, cell: ({ id }) => <code>{id}</code> },

@@ -2,10 +2,16 @@ import type { Job } from '@lehr/client';
 import type { Signal } from '@preact/signals';
 import { useEffect, useRef } from 'preact/hooks';
 import { texts } from '../texts/index.ts';
-import { remove, titleOf } from './shelf.ts';
+import { titleOf } from './shelf.ts';
+
+interface DeleteDialogProps {
+  /** The jobs that it asks about; it is open while there are any. */
+  readonly doomed: Signal<readonly Job[]>;
+  readonly onDelete: (ids: readonly string[]) => Promise<void>;
+}
 
 /** Asks before jobs are deleted with their outputs. */
-export function DeleteDialog({ doomed }: { readonly doomed: Signal<readonly Job[]> }) {
+export function DeleteDialog({ doomed, onDelete }: DeleteDialogProps) {
   const dialog = useRef<HTMLDialogElement>(null);
   const jobs = doomed.value;
   useEffect(() => {
@@ -16,14 +22,14 @@ export function DeleteDialog({ doomed }: { readonly doomed: Signal<readonly Job[
     if (doomed.value.length > 0) doomed.value = [];
   };
   const confirm = (): void => {
-    void remove(jobs.map(({ id }) => id));
+    void onDelete(jobs.map(({ id }) => id));
     close();
   };
   const [first] = jobs;
   return (
     <dialog ref={dialog} class="dialog" onClose={close} aria-labelledby="delete-title">
       <h2 id="delete-title">{texts.gallery.deleteAsk(jobs.length)}</h2>
-      <p>{first && titleOf(first)}</p>
+      <p class="dialog-title">{first && titleOf(first)}</p>
       <div class="actions">
         <button type="button" class="button" onClick={close}>
           {texts.gallery.deleteNo}

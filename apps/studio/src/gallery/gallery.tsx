@@ -20,6 +20,7 @@ import {
   jobs,
   loadMore,
   reload,
+  remove,
   search,
   tryAgain,
 } from './shelf.ts';
@@ -43,7 +44,7 @@ export function Gallery() {
       <Tiles doomed={doomed} />
       <Foot />
       <SelectionBar doomed={doomed} />
-      <DeleteDialog doomed={doomed} />
+      <DeleteDialog doomed={doomed} onDelete={remove} />
     </div>
   );
 }

@@ -4,6 +4,7 @@
  */
 import type { Job } from '@lehr/client';
 import { computed, signal } from '@preact/signals';
+import { texts } from '../texts/index.ts';
 import { type Fault, faultOf } from '../wire/fault.ts';
 import { lehr } from '../wire/lehr.ts';
 import { titleOfTexts } from './text-results.ts';
@@ -120,9 +121,11 @@ export async function refresh(id: string): Promise<void> {
   if (now) jobs.value = jobs.value.map((job) => (job.id === id ? now : job));
 }
 
-/** What a job is recognised by: its prompt or its words. */
+/** What a job is recognised by: its prompt, its words, the names of its nodes, or what it is. */
 export function titleOf(job: Job): string {
-  const { input, output, type, id } = job;
-  if (type === 'text-to-image') return String(input.prompt ?? id);
-  return output?.text?.trim() || titleOfTexts(job) || id;
+  const { input, output, type, nodes = [] } = job;
+  const words = type === 'text-to-image' ? String(input.prompt ?? '') : output?.text?.trim();
+  if (words) return words;
+  const names = type === 'workflow' ? nodes.map(({ id }) => id).join(', ') : titleOfTexts(job);
+  return names || texts.gallery.untitled[type];
 }

@@ -63,6 +63,14 @@ function Face({ job, title }: { readonly job: Job; readonly title: string }) {
     return <Picture image={image} alt={texts.make.pictureOf(title)} lazy onStale={() => refresh(job.id)} />;
   const words = job.output?.text?.trim() || textResults(job)[0];
   if (words) return <blockquote class="tile-words">{words}</blockquote>;
+  if (job.error) {
+    return (
+      <p class="tile-fault">
+        <strong>{job.error.title}</strong>
+        <span>{job.error.detail}</span>
+      </p>
+    );
+  }
   return (
     <span class="tile-none">
       <Icon name={iconOf(job.type)} />

@@ -1,5 +1,6 @@
 /** What a job was asked for, and where it ran. */
 import type { Job } from '@lehr/client';
+import { Clamped } from '../parts/clamped.tsx';
 import { copy } from '../parts/toast.tsx';
 import { texts } from '../texts/index.ts';
 
@@ -37,7 +38,11 @@ function Fact({ name, value }: { readonly name: string; readonly value: string }
   return (
     <div>
       <dt>{name}</dt>
-      <dd>{value}</dd>
+      <dd>
+        <Clamped lines={6}>
+          <span>{value}</span>
+        </Clamped>
+      </dd>
     </div>
   );
 }

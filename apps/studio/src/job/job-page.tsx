@@ -5,11 +5,13 @@ import { useEffect } from 'preact/hooks';
 import { titleOf } from '../gallery/shelf.ts';
 import { FollowedJob } from '../jobs/follow.ts';
 import { ProgressLine } from '../jobs/progress-line.tsx';
+import { Clamped } from '../parts/clamped.tsx';
 import { Icon } from '../parts/icon.tsx';
 import { Link } from '../parts/link.tsx';
 import { Status } from '../parts/status.tsx';
 import { texts } from '../texts/index.ts';
 import { lehr } from '../wire/lehr.ts';
+import { Actions } from './actions.tsx';
 import { Deliveries } from './deliveries.tsx';
 import { Events } from './events.tsx';
 import { Facts } from './facts.tsx';
@@ -62,11 +64,14 @@ function Found({ followed }: { readonly followed: FollowedJob }) {
           <Icon name="back" />
           {texts.job.back}
         </Link>
-        <h1>{titleOf(job)}</h1>
+        <Clamped lines={3}>
+          <h1>{titleOf(job)}</h1>
+        </Clamped>
         <p class="job-line">
           <Status status={job.status} />
           <code>{job.id}</code>
         </p>
+        <Actions followed={followed} />
       </header>
       <div class="job-body">
         <div class="job-main">

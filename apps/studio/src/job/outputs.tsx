@@ -3,7 +3,7 @@
 import { titleOf } from '../gallery/shelf.ts';
 import { textResults } from '../gallery/text-results.ts';
 import type { FollowedJob } from '../jobs/follow.ts';
-import { Download } from '../make/result.tsx';
+import { CutNotes, Download } from '../make/result.tsx';
 import { Picture } from '../parts/picture.tsx';
 import { Downloads } from '../speak/downloads.tsx';
 import { texts } from '../texts/index.ts';
@@ -40,6 +40,7 @@ export function Outputs({ followed }: { readonly followed: FollowedJob }) {
           ))}
         </div>
       )}
+      <CutNotes job={job} />
       {words && (
         <section class="card">
           <h2>{texts.speak.transcript}</h2>

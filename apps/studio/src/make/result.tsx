@@ -33,8 +33,25 @@ export function Result({ job }: { readonly job: Job }) {
           {texts.result.open}
         </Link>
       </div>
+      <CutNotes job={job} />
       <Parameters job={job} />
     </div>
+  );
+}
+
+/** How much of the prompts the model has read, where that was not all. */
+export function CutNotes({ job: { output } }: { readonly job: Job }) {
+  const cuts = [
+    [texts.result.cutPrompt, output?.truncated_prompt],
+    [texts.result.cutNegative, output?.truncated_negative_prompt],
+  ] as const;
+  return cuts.map(
+    ([name, cut]) =>
+      cut && (
+        <p key={name} class="cut-note">
+          {texts.result.cut(name, cut.read, cut.tokens)}
+        </p>
+      ),
   );
 }
 

@@ -55,6 +55,8 @@ export const en = {
     back: 'Make a picture',
   },
   copied: 'Copied',
+  showAll: 'Show all',
+  showLess: 'Show less',
   seconds,
   status: {
     queued: 'Waiting',
@@ -131,6 +133,10 @@ export const en = {
     vary: 'Vary',
     open: 'Job page',
     parameters: 'Parameters',
+    cut: (text: string, read: number, tokens: number | undefined) =>
+      `The model read ${tokens === undefined ? `the first ${read}` : `${read} of ${tokens}`} tokens of ${text}. The rest was left out.`,
+    cutPrompt: 'the prompt',
+    cutNegative: 'what the picture should not show',
   },
   speak: {
     title: 'Speak',
@@ -175,6 +181,17 @@ export const en = {
       'fill-mask': 'Filled masks',
       'token-classification': 'Entities',
       workflow: 'Workflows',
+    },
+    /** Of jobs that have neither a prompt nor words. */
+    untitled: {
+      'text-to-image': 'A picture',
+      'speech-to-text': 'A recording',
+      'speech-to-image': 'A spoken picture',
+      'text-embedding': 'Embeddings',
+      'text-classification': 'Classifications',
+      'fill-mask': 'Filled masks',
+      'token-classification': 'Entities',
+      workflow: 'A workflow',
     },
     empty: 'Nothing here yet.',
     emptyAction: 'Make the first picture',

@@ -1,0 +1,78 @@
+/** What can be done with a job: make it again, change it in Make, delete it. */
+import { isOver, type Job } from '@lehr/client';
+import { useSignal } from '@preact/signals';
+import { DeleteDialog } from '../gallery/delete-dialog.tsx';
+import type { FollowedJob } from '../jobs/follow.ts';
+import { takeOver } from '../make/form.ts';
+import { Icon } from '../parts/icon.tsx';
+import { toast } from '../parts/toast.tsx';
+import { go } from '../shell/router.ts';
+import { texts } from '../texts/index.ts';
+import { faultOf } from '../wire/fault.ts';
+import { lehr } from '../wire/lehr.ts';
+import { retry } from './retry.ts';
+
+export function Actions({ followed }: { readonly followed: FollowedJob }) {
+  const job = followed.job.value;
+  const isBusy = useSignal(false);
+  const problem = useSignal('');
+  const doomed = useSignal<readonly Job[]>([]);
+  const attempt = (work: () => Promise<void>) => async (): Promise<void> => {
+    isBusy.value = true;
+    problem.value = '';
+    await work().catch((error) => {
+      problem.value = faultOf(error).message;
+    });
+    isBusy.value = false;
+  };
+  const makeAgain = attempt(async () => {
+    const { id } = await retry(job);
+    toast(texts.job.retried);
+    go({ name: 'job', id });
+  });
+  const openInMake = attempt(async () => {
+    await takeOver(job);
+    go({ name: 'make' });
+  });
+  const remove = attempt(async () => {
+    // A job that has not ended is canceled instead, and stays.
+    const kept = await lehr.delete(job.id);
+    if (kept) followed.job.value = kept;
+    else go({ name: 'gallery' });
+  });
+  return (
+    <>
+      <div class="actions">
+        {isOver(job) && (
+          <button type="button" class="button" disabled={isBusy.value} onClick={makeAgain}>
+            <Icon name="again" />
+            {texts.job.retry}
+          </button>
+        )}
+        {isMadeInMake(job) && (
+          <button type="button" class="button" onClick={openInMake}>
+            <Icon name="make" />
+            {texts.job.openInMake}
+          </button>
+        )}
+        <button
+          type="button"
+          class="button"
+          onClick={() => {
+            doomed.value = [job];
+          }}
+        >
+          <Icon name="trash" />
+          {texts.gallery.delete}
+        </button>
+      </div>
+      <p class="fault" role="alert">
+        {problem.value}
+      </p>
+      <DeleteDialog doomed={doomed} onDelete={remove} />
+    </>
+  );
+}
+
+/** The form has no field for a picture. */
+const isMadeInMake = ({ type, input }: Job): boolean => type === 'text-to-image' && input.image == null;
