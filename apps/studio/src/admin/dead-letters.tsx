@@ -1,7 +1,7 @@
 /** Jobs of all tenants that failed for good, and what no process could read. Their inputs are not shown. */
 import type { DeadLetters } from '@lehr/client';
 import { useSignal } from '@preact/signals';
-import { retry } from '../job/retry.ts';
+import { RetryButton } from '../job/retry-button.tsx';
 import { Link } from '../parts/link.tsx';
 import { session } from '../session/session.ts';
 import { texts } from '../texts/index.ts';
@@ -44,32 +44,17 @@ function JobName({ failed }: { readonly failed: Failed }) {
 }
 
 function Again({ failed }: { readonly failed: Failed }) {
-  const next = useSignal<string | undefined>(undefined);
-  const isSending = useSignal(false);
   const problem = useSignal('');
   if (!isOwn(failed)) return <span class="hint">{words.foreign}</span>;
-  if (next.value !== undefined) return <Link to={{ name: 'job', id: next.value }}>{words.next}</Link>;
-  const makeAgain = async (): Promise<void> => {
-    isSending.value = true;
-    try {
-      next.value = (await retry({ id: failed.job, type: failed.type })).id;
-    } catch (error) {
-      problem.value = faultOf(error).message;
-    } finally {
-      isSending.value = false;
-    }
-  };
   return (
     <div>
-      <button
-        type="button"
+      <RetryButton
+        job={{ id: failed.job, type: failed.type }}
         class="button button-small"
-        aria-label={words.retryOf(failed.job)}
-        disabled={isSending.value}
-        onClick={makeAgain}
-      >
-        {words.retry}
-      </button>
+        onFault={(error) => {
+          problem.value = faultOf(error).message;
+        }}
+      />
       <p class="fault" role="alert">
         {problem.value}
       </p>

@@ -29,7 +29,7 @@ export function DeleteDialog({ doomed, onDelete }: DeleteDialogProps) {
   return (
     <dialog ref={dialog} class="dialog" onClose={close} aria-labelledby="delete-title">
       <h2 id="delete-title">{texts.gallery.deleteAsk(jobs.length)}</h2>
-      <p class="dialog-title">{first && titleOf(first)}</p>
+      <p class="clamp">{first && titleOf(first)}</p>
       <div class="actions">
         <button type="button" class="button" onClick={close}>
           {texts.gallery.deleteNo}

@@ -121,11 +121,11 @@ export async function refresh(id: string): Promise<void> {
   if (now) jobs.value = jobs.value.map((job) => (job.id === id ? now : job));
 }
 
-/** What a job is recognised by: its prompt, its words, the names of its nodes, or what it is. */
+/** What a job is recognised by: its prompt, its words, the names of its nodes, or as a recording. */
 export function titleOf(job: Job): string {
-  const { input, output, type, nodes = [] } = job;
+  const { input, output, type, nodes = [], id } = job;
   const words = type === 'text-to-image' ? String(input.prompt ?? '') : output?.text?.trim();
   if (words) return words;
-  const names = type === 'workflow' ? nodes.map(({ id }) => id).join(', ') : titleOfTexts(job);
-  return names || texts.gallery.untitled[type];
+  const names = type === 'workflow' ? nodes.map((node) => node.id).join(', ') : titleOfTexts(job);
+  return names || (type.startsWith('speech') ? texts.gallery.recording : id);
 }

@@ -41,7 +41,7 @@ export function Tile({ job, place, of, onDelete }: TileProps) {
           <Face job={job} title={title} />
           {images.length > 1 && <span class="tile-more">{texts.gallery.more(images.length - 1)}</span>}
         </div>
-        <p class="tile-title">{title}</p>
+        <p class="tile-title clamp">{title}</p>
       </Link>
       <div class="tile-foot">
         <time dateTime={job.created_at}>{shownTime(job.created_at)}</time>
@@ -67,7 +67,7 @@ function Face({ job, title }: { readonly job: Job; readonly title: string }) {
     return (
       <p class="tile-fault">
         <strong>{job.error.title}</strong>
-        <span>{job.error.detail}</span>
+        <span class="clamp">{job.error.detail}</span>
       </p>
     );
   }

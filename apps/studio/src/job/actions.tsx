@@ -5,52 +5,35 @@ import { DeleteDialog } from '../gallery/delete-dialog.tsx';
 import type { FollowedJob } from '../jobs/follow.ts';
 import { takeOver } from '../make/form.ts';
 import { Icon } from '../parts/icon.tsx';
-import { toast } from '../parts/toast.tsx';
 import { go } from '../shell/router.ts';
 import { texts } from '../texts/index.ts';
 import { faultOf } from '../wire/fault.ts';
 import { lehr } from '../wire/lehr.ts';
-import { retry } from './retry.ts';
+import { RetryButton } from './retry-button.tsx';
 
 export function Actions({ followed }: { readonly followed: FollowedJob }) {
   const job = followed.job.value;
-  const isBusy = useSignal(false);
   const problem = useSignal('');
   const doomed = useSignal<readonly Job[]>([]);
-  const attempt = (work: () => Promise<void>) => async (): Promise<void> => {
-    isBusy.value = true;
-    problem.value = '';
-    await work().catch((error) => {
-      problem.value = faultOf(error).message;
-    });
-    isBusy.value = false;
+  const onFault = (error: unknown): void => {
+    problem.value = faultOf(error).message;
   };
-  const makeAgain = attempt(async () => {
-    const { id } = await retry(job);
-    toast(texts.job.retried);
-    go({ name: 'job', id });
-  });
-  const openInMake = attempt(async () => {
+  const openInMake = async (): Promise<void> => {
     await takeOver(job);
     go({ name: 'make' });
-  });
-  const remove = attempt(async () => {
+  };
+  const remove = async (): Promise<void> => {
     // A job that has not ended is canceled instead, and stays.
     const kept = await lehr.delete(job.id);
     if (kept) followed.job.value = kept;
     else go({ name: 'gallery' });
-  });
+  };
   return (
     <>
       <div class="actions">
-        {isOver(job) && (
-          <button type="button" class="button" disabled={isBusy.value} onClick={makeAgain}>
-            <Icon name="again" />
-            {texts.job.retry}
-          </button>
-        )}
+        {isOver(job) && <RetryButton job={job} class="button" onFault={onFault} />}
         {isMadeInMake(job) && (
-          <button type="button" class="button" onClick={openInMake}>
+          <button type="button" class="button" onClick={() => openInMake().catch(onFault)}>
             <Icon name="make" />
             {texts.job.openInMake}
           </button>
@@ -69,7 +52,7 @@ export function Actions({ followed }: { readonly followed: FollowedJob }) {
       <p class="fault" role="alert">
         {problem.value}
       </p>
-      <DeleteDialog doomed={doomed} onDelete={remove} />
+      <DeleteDialog doomed={doomed} onDelete={() => remove().catch(onFault)} />
     </>
   );
 }

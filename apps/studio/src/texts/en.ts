@@ -182,17 +182,7 @@ export const en = {
       'token-classification': 'Entities',
       workflow: 'Workflows',
     },
-    /** Of jobs that have neither a prompt nor words. */
-    untitled: {
-      'text-to-image': 'A picture',
-      'speech-to-text': 'A recording',
-      'speech-to-image': 'A spoken picture',
-      'text-embedding': 'Embeddings',
-      'text-classification': 'Classifications',
-      'fill-mask': 'Filled masks',
-      'token-classification': 'Entities',
-      workflow: 'A workflow',
-    },
+    recording: 'A recording',
     empty: 'Nothing here yet.',
     emptyAction: 'Make the first picture',
     noMatch: (read: number) => `None of your ${read} jobs matches.`,
