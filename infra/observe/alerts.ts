@@ -21,6 +21,14 @@ const SERVICES: readonly Alert[] = [
     summary: 'An API process cannot reach Redis. Callers get 503; accepted jobs wait.',
   },
   {
+    alert: 'LehrRedisDropped',
+    expr: 'max(lehr_redis_dropped_commands) > 0',
+    for: '0m',
+    severity: 'page',
+    summary:
+      'Redis dropped {{ $value }} commands of its log: jobs, keys and secrets are missing. Act before it rewrites the log.',
+  },
+  {
     alert: 'LehrRedisFull',
     expr: 'max(lehr_redis_memory_ratio) > 0.75',
     for: '5m',

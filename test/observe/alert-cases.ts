@@ -65,6 +65,11 @@ const SERVICE_CASES: Readonly<Record<string, AlertCase>> = {
     fires: { 'lehr_redis_up{instance="a"}': '1x10', 'lehr_redis_up{instance="b"}': '0x10' },
     quiet: { 'lehr_redis_up{instance="a"}': '1 1 1 0 1 1 1' },
   },
+  LehrRedisDropped: {
+    at: '1m',
+    fires: { lehr_redis_dropped_commands: '0 2970 2970' },
+    quiet: { lehr_redis_dropped_commands: '0x5' },
+  },
   LehrRedisFull: {
     at: '10m',
     fires: { lehr_redis_memory_ratio: '0.78x12' },

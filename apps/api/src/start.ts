@@ -9,7 +9,14 @@ import {
   systemClock,
 } from '@lehr/shared';
 import { Janitor } from '@lehr/shared/queue';
-import { assertNoEviction, openRedis, type Redis, redisAddress, redisReady } from '@lehr/shared/redis';
+import {
+  assertNoEviction,
+  assertNothingDropped,
+  openRedis,
+  type Redis,
+  redisAddress,
+  redisReady,
+} from '@lehr/shared/redis';
 import type { ApiParts } from './api.ts';
 import { createApp, createHealthApp, createOperationsApp } from './app.ts';
 import { sweepAbandoned } from './calls/cancel-abandoned.ts';
@@ -143,6 +150,7 @@ async function reachRedis(redis: Redis): Promise<void> {
   try {
     await redisReady(redis, REDIS_TIMEOUT_MS);
     await assertNoEviction(redis);
+    await assertNothingDropped(redis);
   } catch (error) {
     throw new StartError('unavailable', (error as Error).message, { cause: error });
   }

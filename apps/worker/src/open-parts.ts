@@ -7,7 +7,14 @@ import { cacheSettings } from '@lehr/shared/model-cache';
 import { type ObjectStore, openConfiguredStore, storePlace } from '@lehr/shared/objects';
 import { GroupQueues, Repricer } from '@lehr/shared/queue';
 import { CheckpointStore, RecordStore } from '@lehr/shared/records';
-import { assertNoEviction, keysOf, openRedis, redisAddress, redisReady } from '@lehr/shared/redis';
+import {
+  assertNoEviction,
+  assertNothingDropped,
+  keysOf,
+  openRedis,
+  redisAddress,
+  redisReady,
+} from '@lehr/shared/redis';
 import { openTracing } from '@lehr/shared/tracing';
 import { AudioProcessor } from './audio/audio-processor.ts';
 import type { CheckpointSettings } from './engine/protocol.ts';
@@ -47,6 +54,7 @@ export async function openParts(
   const commands = openRedis(redisAddress(config), 'worker');
   await redisReady(commands);
   await assertNoEviction(commands);
+  await assertNothingDropped(commands);
   const leaseTimes = { leaseMs: config.LEHR_LEASE_MS, stalledCheckMs: WORKER_TIMES.janitorEveryMs };
   const store = await openConfiguredStore(config);
   await claimStore({ redis: commands, keys, store, place: storePlace(config) });

@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { highestSchema, LehrError, OWN_VERSION } from '@lehr/shared';
 import { SCHEMA_VERSION } from '@lehr/shared/records';
-import { keysOf, openRedis, redisNow, redisReady } from '@lehr/shared/redis';
+import { assertNothingDropped, keysOf, openRedis, redisNow, redisReady } from '@lehr/shared/redis';
 import { countKeys, dumpRdb } from './dump.ts';
 import type { Report } from './event.ts';
 import {
@@ -70,6 +70,7 @@ async function dump(file: string, settings: BackupSettings, signal: AbortSignal)
   const redis = openRedis(settings.address, 'worker', 'backup');
   try {
     await redisReady(redis);
+    await assertNothingDropped(redis);
     const info = await redis.info('server');
     const keys = keysOf(settings.namespace);
     const facts = {

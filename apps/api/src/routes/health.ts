@@ -1,6 +1,7 @@
 /** Health and readiness probes. They need no key, so they show no details. */
 import { createRoute, z } from '@hono/zod-openapi';
 import { ConfigError, claimStore, countWorkers, type FieldProblem, LehrError } from '@lehr/shared';
+import { assertNothingDropped } from '@lehr/shared/redis';
 import type { Api, ApiParts } from '../api.ts';
 import type { FleetView } from '../fleet/fleet-view.ts';
 import { Recent } from '../recent.ts';
@@ -40,8 +41,8 @@ const readiness = createRoute({
   tags: ['operation'],
   summary: 'Check that the API can accept jobs',
   description:
-    'Writes to Redis and to the store, which must be the one of the installation. No worker is needed, because jobs wait until one starts; the response has their ' +
-    'number.',
+    'Writes to Redis, which must have loaded all of its log, and to the store, which must be the one of the installation. No worker is ' +
+    'needed, because jobs wait until one starts; the response has their number.',
   responses: {
     200: {
       description: 'The API can accept jobs.',
@@ -74,9 +75,10 @@ export function readyRoute(app: Api, parts: ApiParts): void {
       missingPart('store', storeWrite.get()),
     ]);
     const isWritten = written.every((problem) => problem === undefined);
-    const missing = [...written, isWritten ? await missingPart('store', ownStore.get()) : undefined].filter(
-      (problem) => problem !== undefined,
-    );
+    const whole = isWritten
+      ? [missingPart('store', ownStore.get()), missingPart('redis', assertNothingDropped(redis))]
+      : [];
+    const missing = [...written, ...(await Promise.all(whole))].filter((problem) => problem !== undefined);
     if (missing.length > 0) throw notReady(missing);
     // Counted now, not cached: a worker that has just started must be included.
     const workers = await countWorkers(redis, keys);
@@ -108,12 +110,16 @@ async function missingPart(
     await Promise.race([check, timeout]);
     return undefined;
   } catch (cause) {
-    const isOther = cause instanceof ConfigError;
-    const detail = isOther ? 'is not the one of this installation' : 'does not take a write';
-    return { pointer: `/${name}`, detail, cause };
+    return { pointer: `/${name}`, detail: detailOf(cause), cause };
   } finally {
     clearTimeout(timer);
   }
+}
+
+function detailOf(cause: unknown): string {
+  if (cause instanceof ConfigError) return 'is not the one of this installation';
+  const isDropped = cause instanceof LehrError && cause.code === 'unavailable';
+  return isDropped ? 'has dropped a part of its log' : 'does not take a write';
 }
 
 function notReady(missing: readonly (FieldProblem & { cause: unknown })[]): LehrError {

@@ -5,7 +5,7 @@
 import { type Metrics, parseGroupQueueName, type Registry, type Scale } from '@lehr/shared';
 import { type GroupDepth, readDepths } from '@lehr/shared/queue';
 import { UnreadableList } from '@lehr/shared/records';
-import { memoryShare } from '@lehr/shared/redis';
+import { droppedCommands, memoryShare } from '@lehr/shared/redis';
 import type { Api, ApiParts } from '../api.ts';
 import { serving } from '../fleet/fleet-view.ts';
 import { readRollouts, showRollouts } from '../rollouts/show-metrics.ts';
@@ -21,8 +21,8 @@ export function metricsRoute(app: Api, parts: ApiParts): void {
 /** Sets the gauges that are read at each scrape. Without Redis they are absent, because zero would be wrong. */
 async function refresh(parts: ApiParts): Promise<void> {
   const { redis, keys, queues, fleet, metrics, registry, webhooks, log } = parts;
-  const { queueJobs, queueOldestJobAge, workers, webhooksPending, redisMemory, redisLatency, unreadable } =
-    metrics;
+  const { queueJobs, queueOldestJobAge, workers, webhooksPending, unreadable } = metrics;
+  const { redisMemory, redisDropped, redisLatency } = metrics;
   const { scaleDesired, scaleWorkers, scaleWaiting, scaleStart } = metrics;
   metrics.heldRequests.set(parts.waits.size);
   metrics.waitingRequests.set(parts.activeRequests.waiting);
@@ -30,17 +30,18 @@ async function refresh(parts: ApiParts): Promise<void> {
   metrics.modelsFileProblem.set(parts.modelsProblem() === undefined ? 0 : 1);
   for (const gauge of [queueJobs, queueOldestJobAge, workers, webhooksPending]) gauge.reset();
   // A gauge without labels is 0 after `reset`, and absent after `remove`.
-  for (const gauge of [redisMemory, redisLatency, unreadable]) gauge.remove();
+  for (const gauge of [redisMemory, redisDropped, redisLatency, unreadable]) gauge.remove();
   for (const gauge of [scaleDesired, scaleWorkers, scaleWaiting, scaleStart]) gauge.reset();
   showRollouts(metrics, []);
   try {
     // All is read before the first gauge is set: another scrape could reset the gauges between two readings.
-    const [depths, reports, { outbox, undelivered }, memory, listed, scales, rollouts, latencyMs] =
+    const [depths, reports, { outbox, undelivered }, memory, dropped, listed, scales, rollouts, latencyMs] =
       await Promise.all([
         readDepths(redis, keys, queues),
         fleet.workers(),
         webhooks.deliveries.counts(),
         memoryShare(redis),
+        droppedCommands(redis),
         new UnreadableList(redis, keys).count(),
         readScales(parts),
         readRollouts(parts.rollouts),
@@ -61,6 +62,7 @@ async function refresh(parts: ApiParts): Promise<void> {
     webhooksPending.set({ stage: 'delivery' }, undelivered);
     unreadable.set(listed);
     if (memory !== undefined) redisMemory.set(memory);
+    redisDropped.set(dropped);
     redisLatency.set(latencyMs / 1000);
     metrics.redisUp.set(1);
   } catch (error) {

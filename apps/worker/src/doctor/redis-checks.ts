@@ -1,5 +1,13 @@
 /** Checks that Redis keeps the jobs that are stored in it. */
-import { FULL_SHARE, parseMemory, type Redis, redisNow, redisReady } from '@lehr/shared/redis';
+import {
+  DROPPED_ADVICE,
+  droppedCommands,
+  FULL_SHARE,
+  parseMemory,
+  type Redis,
+  redisNow,
+  redisReady,
+} from '@lehr/shared/redis';
 import type { Check } from './check.ts';
 
 const OLDEST = [6, 2];
@@ -23,7 +31,7 @@ export async function* checkRedis(redis: Redis, where: string): AsyncGenerator<C
   const memory = await redis.info('memory');
   yield policyCheck(memory);
   yield memoryCheck(memory);
-  yield logCheck(await redis.info('persistence'));
+  yield logCheck(await redis.info('persistence'), await droppedCommands(redis));
   yield await clockCheck(redis);
 }
 
@@ -67,8 +75,12 @@ function memoryCheck(memory: string): Check {
   return { name, state: 'fail', detail, advice };
 }
 
-function logCheck(persistence: string): Check {
+function logCheck(persistence: string, dropped: number): Check {
   const name = 'Redis log';
+  if (dropped > 0) {
+    const detail = `${dropped} commands were dropped when it was loaded: jobs, keys and secrets are missing`;
+    return { name, state: 'fail', detail, advice: DROPPED_ADVICE };
+  }
   if (fieldOf(persistence, 'aof_enabled') !== '1') {
     const advice = 'Set appendonly yes (infra/redis.conf): without it a crash of Redis loses jobs.';
     return { name, state: 'warn', detail: 'the append-only log is off', advice };

@@ -16,6 +16,13 @@ export const API_METRICS = {
     apps: ['api'],
     labels: [],
   },
+  redisDropped: {
+    name: 'lehr_redis_dropped_commands',
+    kind: 'gauge',
+    help: 'Commands of its log that Redis dropped when it loaded it; what they wrote is missing.',
+    apps: ['api'],
+    labels: [],
+  },
   redisLatency: {
     name: 'lehr_redis_latency_seconds',
     kind: 'gauge',

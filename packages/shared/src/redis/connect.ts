@@ -189,6 +189,29 @@ export async function assertNoEviction(redis: Redis): Promise<void> {
   }
 }
 
+/** What to do while `droppedCommands` is not 0. */
+export const DROPPED_ADVICE =
+  'Its log still has them until Redis rewrites it: before that, write "user default off ~* &* +@all" into its ACL file and restart it ' +
+  '(docs/operating.md, "When Redis has dropped a part of its log").';
+
+/**
+ * How many commands of its log Redis has refused since it started, or as a replica of its master: what they wrote is missing, and Redis
+ * serves the rest without an error. It loads its log as its default user, and refuses transactions for which that user has no rights.
+ */
+export async function droppedCommands(redis: Redis): Promise<number> {
+  return Number(/^unexpected_error_replies:(\d+)/m.exec(await redis.info('stats'))?.[1] ?? 0);
+}
+
+export async function assertNothingDropped(redis: Redis): Promise<void> {
+  const count = await droppedCommands(redis);
+  if (count > 0) {
+    throw new LehrError(
+      'unavailable',
+      `Redis at ${describe(redis)} dropped ${count} commands when it loaded its log: jobs, keys and secrets are missing. ${DROPPED_ADVICE}`,
+    );
+  }
+}
+
 /** Redis's clock, ms since the epoch. Records and deadlines use it, so they do not depend on the clocks of the processes. */
 export async function redisNow(redis: Redis): Promise<number> {
   const [seconds, microseconds] = await redis.time();

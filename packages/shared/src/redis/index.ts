@@ -1,7 +1,10 @@
 export { describeAddress, type RedisAddress, redisAddress, withLocalRedis } from './address.ts';
 export {
   assertNoEviction,
+  assertNothingDropped,
   type ConnectionRole,
+  DROPPED_ADVICE,
+  droppedCommands,
   openRedis,
   type Redis,
   redisNow,
