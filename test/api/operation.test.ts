@@ -7,10 +7,11 @@ import {
   METRICS,
   ModelSchema,
   newWorkerId,
+  parseRegistry,
   QueueListSchema,
 } from '../../packages/shared/src/index.ts';
 import { redisNow } from '../../packages/shared/src/redis/index.ts';
-import { apiWorld, problemOf } from '../support/api-world.ts';
+import { apiWorld, MODELS, problemOf } from '../support/api-world.ts';
 import { keyHolder } from '../support/key-holder.ts';
 import { startRedis, type TestRedis } from '../support/redis.ts';
 import { within } from '../support/timeouts.ts';
@@ -180,6 +181,21 @@ describe('models', () => {
     });
     const one = ModelSchema.parse(await (await world.ask('GET', '/v1/models/tiny')).json());
     expect(one).toEqual(list.data[0]);
+  });
+
+  test('An alias works in the native routes and in those of Replicate, and the list shows it', async () => {
+    const registry = parseRegistry(MODELS.replace('name: tiny', 'name: tiny\n    aliases: [dall-e-3]'));
+    const { ask, post } = await apiWorld(server.url, { registry });
+    expect((await post({}, { model: 'dall-e-3' })).model).toBe('tiny@1');
+    const model = ModelSchema.parse(await (await ask('GET', '/v1/models/dall-e-3')).json());
+    expect(model).toMatchObject({ id: 'tiny', aliases: ['dall-e-3'] });
+    const prediction = { input: { prompt: 'a red circle' } };
+    expect(
+      await (await ask('POST', '/v1/models/lehr/dall-e-3/predictions', prediction)).json(),
+    ).toMatchObject({
+      model: 'lehr/tiny',
+    });
+    expect((await ask('GET', '/v1/models/lehr/dall-e-3')).status).toBe(200);
   });
 
   test('A model says how many tokens of a prompt it reads once a worker reports it, by the version that reads least', async () => {
