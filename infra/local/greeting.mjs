@@ -30,7 +30,10 @@ export function greeting(options) {
     `  API      ${url}`,
     `  docs     ${url}/docs`,
     `  admin    ${operationsUrl}/admin/queues  (user admin, the key is the password)`,
-    `  metrics  ${operationsUrl}/metrics and ${workerUrl}/metrics`,
+    `  metrics  ${operationsUrl}/metrics${workerUrl ? ` and ${workerUrl}/metrics` : ''}`,
+    ...(workerUrl
+      ? []
+      : ['  workers  none here: jobs wait for those of other machines (docs/two-machines.md)']),
     ...(prometheus
       ? [`  charts   ${url}/studio/charts, from Prometheus at ${prometheus}  (its alerts under /alerts)`]
       : []),

@@ -27,19 +27,20 @@ const FLEET_SPARE_MS = 65_000;
 
 /**
  * `startedAt` is the time on the performance clock at which the user started the launcher; `observe`: run a Prometheus as well;
- * `workers`: how many, or `auto`; undefined: one, without a fleet.
+ * `workers`: how many, or `auto`; undefined: one, without a fleet; 0: they run on other machines.
  */
 export async function launch(startedAt, { observe, workers }) {
   const settings = await readSettings();
   const { home, host, port, workerPort, operations } = settings;
-  if (settings.servesSpeech) await ensureFfmpeg({ say, signal });
+  const hasWorkers = workers !== 0;
+  if (settings.servesSpeech && hasWorkers) await ensureFfmpeg({ say, signal });
   process.umask(PRIVATE_UMASK);
   await mkdir(home, { recursive: true });
   // An earlier version may have created it for all users.
   await chmod(home, 0o700);
   const redis = settings.redisUrl ? undefined : await ownRedis({ home, say, signal, ...events('Redis') });
   await claimPort('LEHR_PORT', host, port);
-  await claimPort('LEHR_WORKER_PORT', host, workerPort);
+  if (hasWorkers) await claimPort('LEHR_WORKER_PORT', host, workerPort);
   if (operations) await claimPort('LEHR_OPERATIONS_PORT', operations.host, operations.port);
   if (redis) {
     startService(redis.service);
@@ -59,18 +60,21 @@ export async function launch(startedAt, { observe, workers }) {
     LEHR_MODELS: process.env.LEHR_MODELS || (await defaultModels({ home, say })),
   };
   const url = urlOf(host, port);
-  const workerUrl = urlOf(host, workerPort);
+  const workerUrl = hasWorkers ? urlOf(host, workerPort) : undefined;
   const operationsUrl = operations ? urlOf(operations.host, operations.port) : url;
   const prometheus = observe ? await startPrometheus(home, { operationsUrl, workerUrl }) : undefined;
   if (prometheus) Object.assign(env, observedEnv(prometheus));
   startService(app('api', env, API_STOP_MS));
-  startService(workersOf(settings, env, { url, key: key.value, workers }));
+  if (hasWorkers) startService(workersOf(settings, env, { url, key: key.value, workers }));
 
   const onSlow = (where, complaint) => say(`Still waiting for ${where}: ${complaint}`);
   // With `auto` the first picture starts the first worker.
-  const ready = [`${operationsUrl}/readyz`, ...(workers === 'auto' ? [] : [`${workerUrl}/readyz`])];
+  const ready = [
+    `${operationsUrl}/readyz`,
+    ...(workers === 'auto' || !hasWorkers ? [] : [`${workerUrl}/readyz`]),
+  ];
   await allReady(ready, { signal, onSlow });
-  await checkOnce({ url, key: key.value, path: join(home, 'first-picture.png') });
+  if (hasWorkers) await checkOnce({ url, key: key.value, path: join(home, 'first-picture.png') });
   const studioUrl = await signInLink({ url, key: key.value });
   const seconds = (performance.now() - startedAt) / 1000;
   const redisShown = redis ? `127.0.0.1:${redis.port} (${redis.program})` : 'LEHR_REDIS_URL';
@@ -127,7 +131,7 @@ const observedEnv = (prometheus) => ({
 
 /** Returns its address. */
 async function startPrometheus(home, { operationsUrl, workerUrl }) {
-  const targets = { 'lehr-api': operationsUrl, 'lehr-worker': workerUrl };
+  const targets = { 'lehr-api': operationsUrl, ...(workerUrl && { 'lehr-worker': workerUrl }) };
   const { service, url } = await ownPrometheus({ home, targets, say, signal, ...events('Prometheus') });
   startService(service);
   return url;

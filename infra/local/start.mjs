@@ -1,6 +1,6 @@
 /**
  * npm start: installs and builds what is missing, then runs Redis, the API and one worker until it is stopped. With `-- --observe` also
- * a Prometheus; with `-- --workers 3` so many workers, and with `-- --workers auto` as many as there should be.
+ * a Prometheus; with `-- --workers 3` so many workers, with `0` none, and with `-- --workers auto` as many as there should be.
  */
 import './node-version.mjs';
 import { parseArgs } from 'node:util';
@@ -26,7 +26,7 @@ function options() {
     const { observe, workers } = parseArgs({
       options: { observe: { type: 'boolean', default: false }, workers: { type: 'string' } },
     }).values;
-    if (workers === undefined || workers === 'auto' || /^[1-9]\d{0,2}$/.test(workers)) {
+    if (workers === undefined || workers === 'auto' || /^(0|[1-9]\d{0,2})$/.test(workers)) {
       return { observe, workers: workers === undefined || workers === 'auto' ? workers : Number(workers) };
     }
     throw new Error(`--workers is ${JSON.stringify(workers)}, expected auto or a number such as 3.`);

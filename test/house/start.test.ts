@@ -4,7 +4,7 @@
  */
 import { execFile } from 'node:child_process';
 import { existsSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
-import { createServer } from 'node:net';
+import { type AddressInfo, createServer } from 'node:net';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, expect, onTestFinished, test, vi } from 'vitest';
@@ -155,6 +155,37 @@ test('With --workers auto the first picture starts the first worker, and nothing
   expect((await drawn(url, key)).status).toBe('succeeded');
   expect(await get(`${url}/v1/scale/all`, key)).toMatchObject({ pool: 'all', workers: { live: 1 } });
   await endsCleanly(lehr, () => lehr.terminate());
+});
+
+test('With --workers 0 no worker runs, and a receiver on this machine needs no setting', {
+  timeout: START_MS,
+}, async () => {
+  const { home, url, start } = await installation('.lehr-none');
+  const lehr = start({}, '--workers', '0');
+  await lehr.ready();
+  expect(lehr.output).toContain('workers  none here');
+  expect(lehr.descendants().filter(({ command }) => command.includes('worker/dist'))).toEqual([]);
+  const heard = new Promise<string>((resolve) => {
+    const receiver = createServer((socket) => {
+      socket.once('data', (bytes) => {
+        socket.end('HTTP/1.1 204 No Content\r\n\r\n');
+        resolve(bytes.toString());
+      });
+    });
+    receiver.listen(0, '127.0.0.1', async () => {
+      const key = readFileSync(join(home, 'api-key'), 'utf8').trim();
+      const { port } = receiver.address() as AddressInfo;
+      const hook = { url: `http://127.0.0.1:${port}/hook` };
+      const headers = { authorization: `Bearer ${key}`, 'content-type': 'application/json' };
+      const body = JSON.stringify({ type: 'text-to-image', input: { prompt: 'x' }, webhook: hook });
+      const { id } = (await (await fetch(`${url}/v1/jobs`, { method: 'POST', headers, body })).json()) as Job;
+      await fetch(`${url}/v1/jobs/${id}/cancel`, { method: 'POST', headers });
+    });
+    onTestFinished(() => void receiver.close());
+  });
+  expect(await heard).toContain('POST /hook');
+  expect(await lehr.terminate()).toBe(0);
+  expect(lehr.marked()).toEqual([]);
 });
 
 test('After a launcher was killed, the next one takes over its Redis, even one that answers slowly', {
