@@ -207,8 +207,8 @@ export class QueueSide {
   }
 
   #judge({ record, stopReason }: JobRun): void {
-    if (!stopReason) this.#quarantine.succeeded(record.id);
-    else if (stopReason.kind === 'failed') this.#quarantine.failed(record.id, stopReason.code);
+    if (!stopReason) this.#quarantine.succeeded(record);
+    else if (stopReason.kind === 'failed') this.#quarantine.failed(record, stopReason.code);
   }
 
   #leaseLost(lease: LeaseToken): void {

@@ -1,8 +1,15 @@
 import { expect, test } from 'vitest';
-import { type Clock, createLog, type ErrorCode, newJobId } from '../../../../packages/shared/src/index.ts';
+import {
+  type Clock,
+  createLog,
+  type ErrorCode,
+  newJobId,
+  type TenantId,
+} from '../../../../packages/shared/src/index.ts';
 import { Quarantine } from './quarantine.ts';
 
 const FIRST_PAUSE_MS = 1000;
+const jobOf = (tenant = 'a') => ({ id: newJobId(), tenant: tenant as TenantId });
 
 /** A quarantine whose pauses end by `endPause`. */
 function quarantine() {
@@ -26,8 +33,8 @@ function quarantine() {
     restartEngine: () => calls.push('restart'),
     onOver: () => calls.push('over'),
   });
-  const fail = (count: number, code: ErrorCode = 'engine-failed'): void => {
-    for (let i = 0; i < count; i++) watched.failed(newJobId(), code);
+  const fail = (count: number, code: ErrorCode = 'engine-failed', tenant?: string): void => {
+    for (let i = 0; i < count; i++) watched.failed(jobOf(tenant), code);
   };
   const endPause = async (): Promise<void> => {
     wake();
@@ -39,7 +46,7 @@ function quarantine() {
 test('A worker is put into quarantine when five jobs in a row fail, and no success was among them', () => {
   const { watched, fail, pauses } = quarantine();
   fail(4);
-  watched.succeeded(newJobId());
+  watched.succeeded(jobOf());
   fail(4, 'out-of-memory');
   expect(watched.reason).toBeUndefined();
   fail(1, 'engine-crashed');
@@ -49,9 +56,18 @@ test('A worker is put into quarantine when five jobs in a row fail, and no succe
 
 test('One job that fails again and again does not put a worker into quarantine', () => {
   const { watched } = quarantine();
-  const poison = newJobId();
+  const poison = jobOf();
   for (let i = 0; i < 50; i++) watched.failed(poison, 'engine-crashed');
   expect(watched.reason).toBeUndefined();
+});
+
+test('Numeric errors of one tenant put a worker into quarantine only when it has had jobs of no other tenant', () => {
+  const { watched, fail } = quarantine();
+  watched.succeeded(jobOf('polite'));
+  fail(30, 'numeric-error', 'attacker');
+  expect(watched.reason).toBeUndefined();
+  fail(1, 'numeric-error', 'polite');
+  expect(watched.reason).toBe('31 jobs in a row failed, the last one with numeric-error');
 });
 
 test('Failures that are the fault of the input or the store do not count', () => {
@@ -64,10 +80,10 @@ test('Failures that are the fault of the input or the store do not count', () =>
 test('A worker is put into quarantine when half of its last twenty jobs produced no valid numbers', () => {
   const { watched, fail } = quarantine();
   for (let i = 0; i < 9; i++) {
-    watched.succeeded(newJobId());
+    watched.succeeded(jobOf());
     fail(1, 'numeric-error');
   }
-  watched.succeeded(newJobId());
+  watched.succeeded(jobOf());
   expect(watched.reason).toBeUndefined();
   fail(1, 'numeric-error');
   expect(watched.reason).toBe('10 of the last 20 jobs produced no valid numbers');
@@ -82,7 +98,7 @@ test('After a pause the engine is restarted, and two more failures in a row doub
   fail(2);
   expect(watched.reason).toBeDefined();
   await endPause();
-  watched.succeeded(newJobId());
+  watched.succeeded(jobOf());
   fail(4);
   expect(watched.reason).toBeUndefined();
   fail(1);

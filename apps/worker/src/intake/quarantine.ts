@@ -1,14 +1,16 @@
 /**
  * Stops the claiming of a worker whose engine fails one job after the other: its device may be faulty, and another worker can
  * run those jobs. Only failures that the engine or the model caused count, and of each job only one, so that a job that crashes
- * every engine stops no worker.
+ * every engine stops no worker. Where the worker has had jobs of several tenants, the failed ones must be of several too: the prompts of
+ * one tenant may be the cause.
  *
  *   serving     -> quarantine  MAX_IN_A_ROW jobs in a row failed, or half of the last jobs produced no valid numbers
  *   quarantine  -> trial       a pause has passed; the engine is restarted
  *   trial       -> serving     a job succeeds
  *   trial       -> quarantine  MAX_AT_TRIAL jobs in a row failed; the pause is twice as long
  */
-import type { Clock, ErrorCode, JobId, Log } from '@lehr/shared';
+import type { Clock, ErrorCode, JobId, Log, TenantId } from '@lehr/shared';
+import type { JobRecord } from '@lehr/shared/records';
 
 export interface QuarantineOptions {
   readonly clock: Clock;
@@ -32,12 +34,16 @@ const MAX_AT_TRIAL = 2;
 const LAST_JOBS = 20;
 const MAX_PAUSE_MS = 600_000;
 
+type EndedJob = Pick<JobRecord, 'id' | 'tenant'>;
+
 export class Quarantine {
   readonly #options: QuarantineOptions;
   readonly #stop = new AbortController();
-  readonly #failedInARow = new Set<JobId>();
-  /** Of the last jobs, whether each produced no valid numbers. */
-  readonly #last = new Map<JobId, boolean>();
+  readonly #failedInARow = new Map<JobId, TenantId>();
+  /** The last jobs, each with its tenant if it produced no valid numbers. */
+  readonly #last = new Map<JobId, TenantId | undefined>();
+  /** Two of the tenants whose jobs ended here, while there are as many. */
+  readonly #tenants = new Set<TenantId>();
   #isTrial = false;
   #pauseMs: number;
   #reason: string | undefined;
@@ -52,7 +58,7 @@ export class Quarantine {
     return this.#reason;
   }
 
-  succeeded(job: JobId): void {
+  succeeded(job: EndedJob): void {
     this.#failedInARow.clear();
     this.#note(job, false);
     if (this.#reason !== undefined) return;
@@ -60,17 +66,28 @@ export class Quarantine {
     this.#pauseMs = this.#options.firstPauseMs;
   }
 
-  failed(job: JobId, code: ErrorCode): void {
+  failed(job: EndedJob, code: ErrorCode): void {
     if (!ENGINE_FAULTS.has(code)) return;
-    this.#failedInARow.add(job);
+    this.#failedInARow.set(job.id, job.tenant);
     this.#note(job, code === 'numeric-error');
     if (this.#reason !== undefined) return;
-    const invalid = [...this.#last.values()].filter((isInvalid) => isInvalid).length;
-    if (this.#failedInARow.size >= (this.#isTrial ? MAX_AT_TRIAL : MAX_IN_A_ROW)) {
-      void this.#begin(`${this.#failedInARow.size} jobs in a row failed, the last one with ${code}`);
-    } else if (this.#last.size === LAST_JOBS && invalid >= LAST_JOBS / 2) {
-      void this.#begin(`${invalid} of the last ${LAST_JOBS} jobs produced no valid numbers`);
+    const invalid = [...this.#last.values()].filter((tenant) => tenant !== undefined);
+    const failed = [...this.#failedInARow.values()];
+    const most = this.#isTrial ? MAX_AT_TRIAL : MAX_IN_A_ROW;
+    if (failed.length >= most && this.#mayBeDevice(failed)) {
+      void this.#begin(`${failed.length} jobs in a row failed, the last one with ${code}`);
+    } else if (
+      this.#last.size === LAST_JOBS &&
+      invalid.length >= LAST_JOBS / 2 &&
+      this.#mayBeDevice(invalid)
+    ) {
+      void this.#begin(`${invalid.length} of the last ${LAST_JOBS} jobs produced no valid numbers`);
     }
+  }
+
+  /** Whether the device may be the cause of the failures of these tenants' jobs, and not the prompts of one tenant. */
+  #mayBeDevice(tenants: readonly TenantId[]): boolean {
+    return this.#tenants.size < 2 || new Set(tenants).size > 1;
   }
 
   /** The worker is closing: no pause ends any more. */
@@ -78,9 +95,10 @@ export class Quarantine {
     this.#stop.abort();
   }
 
-  #note(job: JobId, isInvalid: boolean): void {
-    this.#last.delete(job);
-    this.#last.set(job, isInvalid);
+  #note({ id, tenant }: EndedJob, isInvalid: boolean): void {
+    if (this.#tenants.size < 2) this.#tenants.add(tenant);
+    this.#last.delete(id);
+    this.#last.set(id, isInvalid ? tenant : undefined);
     if (this.#last.size > LAST_JOBS) this.#last.delete(this.#last.keys().next().value as JobId);
   }
 
