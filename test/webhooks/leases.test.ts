@@ -10,6 +10,7 @@ import {
   systemClock,
   type TenantId,
 } from '../../packages/shared/src/index.ts';
+import { redisNow } from '../../packages/shared/src/redis/index.ts';
 import { startRedis, type TestRedis, testRedis } from '../support/redis.ts';
 import { SLOW_MACHINE } from '../support/timeouts.ts';
 import { webhookReceiver } from '../support/webhook-receiver.ts';
@@ -73,11 +74,8 @@ test('A delivery is taken by one process at a time, and again when its lease has
   expect((await schedule.take(10, 60_000)).deliveries).toHaveLength(1);
 });
 
-test('The slow receivers of one tenant do not keep the deliveries of another tenant waiting', async () => {
-  const world = await webhookWorld(server.url);
-  const { keys, hooks } = world;
-  for (let i = 0; i < 6; i++) await dueDelivery(world, 'busy');
-  await dueDelivery(world, 'other');
+/** Starts a loop whose deliveries end when `answer` is called, those of the tenant `other` at once. */
+function startedLoop({ keys, hooks }: WebhookWorld, concurrency: number, maxPerTenant: number) {
   const handled: string[] = [];
   let answer = (): void => {};
   const answered = new Promise<void>((resolve) => {
@@ -89,17 +87,40 @@ test('The slow receivers of one tenant do not keep the deliveries of another ten
     keys,
     clock: systemClock,
     log: silentLog,
-    concurrency: 4,
-    maxPerTenant: 2,
+    concurrency,
+    maxPerTenant,
     leaseMs: 60_000,
     pollMs: 50,
     handle: async ({ tenant }) => {
       handled.push(tenant);
-      if (tenant === 'busy') await answered;
+      if (tenant !== 'other') await answered;
     },
   });
   onTestFinished(() => loop.stop(0));
   loop.start();
+  return { handled, answer };
+}
+
+test('The slow receivers of four tenants leave places for the deliveries of another tenant', async () => {
+  const world = await webhookWorld(server.url);
+  const tenants = ['a', 'b', 'c', 'd'];
+  await Promise.all(tenants.flatMap((each) => Array.from({ length: 128 }, () => dueDelivery(world, each))));
+  const { handled, answer } = startedLoop(world, 512, 128);
+  // All that are due are being handled, or wait for their tenant's share.
+  const due = async () => world.redis.zcount(world.keys.undelivered, '-inf', await redisNow(world.redis));
+  await expect.poll(due, SLOW_MACHINE).toBe(0);
+  await dueDelivery(world, 'other');
+  await expect.poll(() => handled).toContain('other');
+  expect(new Set(handled)).toEqual(new Set([...tenants, 'other']));
+  answer();
+  await expect.poll(() => handled, SLOW_MACHINE).toHaveLength(4 * 128 + 1);
+});
+
+test('The slow receivers of one tenant do not keep the deliveries of another tenant waiting', async () => {
+  const world = await webhookWorld(server.url);
+  for (let i = 0; i < 6; i++) await dueDelivery(world, 'busy');
+  await dueDelivery(world, 'other');
+  const { handled, answer } = startedLoop(world, 4, 2);
   await expect.poll(() => handled).toContain('other');
   expect(handled.sort()).toEqual(['busy', 'busy', 'other']);
   answer();

@@ -16,7 +16,7 @@ export interface DeliveryLoopOptions {
   readonly log: Log;
   /** Deliveries handled at once. */
   readonly concurrency: number;
-  /** Of one tenant: its slow receivers must not keep the deliveries of other tenants from being handled. */
+  /** The most of one tenant: its slow receivers must not keep the deliveries of other tenants from being handled. */
   readonly maxPerTenant: number;
   /** After this, a delivery of a process that died is handled by another one; renewed at half of it. */
   readonly leaseMs: number;
@@ -84,11 +84,13 @@ export class DeliveryLoop {
   /** Takes what is due and fits. Resolves with the ms until there may be more. */
   async #fill(): Promise<number> {
     const { schedule, concurrency, maxPerTenant, leaseMs, log, pollMs } = this.#options;
-    const count = Math.min(concurrency - this.#active.size, BATCH);
+    const free = concurrency - this.#active.size;
     // The end of a delivery wakes the loop.
-    if (count <= 0) return pollMs;
-    const share = { max: maxPerTenant, handled: this.#handledByTenant() };
-    const taken = await schedule.take(count, leaseMs, share);
+    if (free <= 0) return pollMs;
+    // A tenant takes places only while at least twice as many are free, so that several tenants with slow receivers leave some.
+    const max = Math.max(1, Math.min(maxPerTenant, Math.floor(free / 2)));
+    const share = { max, handled: this.#handledByTenant() };
+    const taken = await schedule.take(Math.min(free, BATCH), leaseMs, share);
     const { deliveries, unreadable, now, nextInMs = pollMs } = taken;
     for (const delivery of deliveries) this.#active.set(delivery, this.#handle(delivery, now));
     for (const { ref, error } of unreadable) log.error({ error, ...ref }, 'a webhook cannot be read');
