@@ -91,7 +91,7 @@ describe('Idempotency-Key', () => {
     expect(await jobsIn(world)).toBe(1);
   });
 
-  test('An Idempotency-Key belongs to the API key that sent it', async () => {
+  test('An Idempotency-Key belongs to the tenant of the API key that sent it, so a retry with its next key makes no second job', async () => {
     const world = await apiWorld(server.url);
     const [a, b] = [await keyHolder(world, 'a'), await keyHolder(world, 'b')];
     const [one, two] = [
@@ -99,7 +99,60 @@ describe('Idempotency-Key', () => {
       await jobOf(await b.ask('POST', '/v1/jobs', circle, withKey('k'))),
     ];
     expect(one.id).not.toBe(two.id);
+    const next = await keyHolder(world, 'a');
+    await world.ask('DELETE', `/v1/keys/${a.key.id}`);
+    const again = await next.ask('POST', '/v1/jobs', circle, withKey('k'));
+    expect(again.headers.get('idempotency-replayed')).toBe('true');
+    expect((await jobOf(again)).id).toBe(one.id);
+    const other = { ...circle, input: { prompt: 'a blue square' } };
+    expect((await next.ask('POST', '/v1/jobs', other, withKey('k'))).status).toBe(422);
   });
+
+  test.each([
+    ['POST /v1/jobs', '/v1/jobs', circle],
+    ['POST /v1/jobs with a wait', '/v1/jobs?wait=1', circle],
+    ['a workflow', '/v1/jobs', { type: 'workflow', nodes: [{ id: 'a', ...circle }] }],
+    ['a job with media', '/v1/jobs', speech],
+    [
+      'a text',
+      '/v1/jobs?wait=1',
+      {
+        type: 'fill-mask',
+        input: { texts: Array(8).fill(`a [MASK] ${'word '.repeat(150)}`) },
+        durability: 'none',
+      },
+    ],
+    ['a retry', '/v1/jobs/{id}/retry', undefined],
+    ['Replicate', '/v1/models/lehr/tiny/predictions', { input: { prompt: 'a red circle' } }],
+    ['OpenAI', '/v1/images/generations', { prompt: 'a red circle', model: 'tiny', size: '64x64' }],
+    ['Hugging Face', '/models/tiny', { inputs: 'a red circle' }],
+  ])(
+    'A retry of %s gets its job after the first request used up the budget, also while its key is refused',
+    async (_, path, body) => {
+      const texts =
+        '  - { name: bert, task: text, tasks: [fill-mask], versions: [{ version: "1", path: bert }] }\n';
+      const world = await apiWorld(server.url, {
+        holdMs: 1,
+        registry: parseRegistry(
+          `${MODELS}  - { name: whisper, task: whisper, versions: [{ version: "1", path: whisper }] }\n${texts}`,
+        ),
+      });
+      const { ask } = await keyHolder(world, 'default', { limits: { cost_per_minute_s: 0.001 } });
+      const { redis, keys } = world.parts;
+      const target = path.includes('{id}') ? (await world.post()).id : undefined;
+      await world.ask('POST', `/v1/jobs/${target}/cancel`);
+      const post = () => ask('POST', path.replace('{id}', target ?? ''), body, withKey('k'));
+      const first = await post();
+      const jobs = () => redis.zrange(keys.jobsOf('default' as TenantId), '0', '-1');
+      const made = await jobs();
+      expect(first.status).not.toBe(429);
+      expect(made).toHaveLength(target ? 2 : 1);
+      expect((await ask('POST', '/v1/jobs', { ...circle, metadata: { a: 'b' } })).status).toBe(429);
+      const again = await post();
+      expect(again.status).toBe(first.status);
+      expect(await jobs()).toEqual(made);
+    },
+  );
 
   test('A retry for a deleted job is answered 410 and makes no second job', async () => {
     const world = await apiWorld(server.url);

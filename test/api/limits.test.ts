@@ -125,6 +125,21 @@ describe('budget of engine seconds', () => {
     expect((await ask('POST', '/v1/jobs', drawing())).status).toBe(202);
   });
 
+  test('A step back of the clock of Redis refuses no key, and what a key owes is paid off from then on', async () => {
+    const world = await worldAt100();
+    const { redis, keys } = world.parts;
+    const usedInFuture = async (used: number) => {
+      const { ask, key } = await keyHolder(world, 'acme', { limits: { cost_per_minute_s: 60 } });
+      await redis.hset(keys.budget(key.id), 'used', used, 'at', (await redisNow(redis)) + 14 * 60_000);
+      return { answer: await ask('POST', '/v1/jobs', drawing()), budget: keys.budget(key.id) };
+    };
+    expect((await usedInFuture(1)).answer.status).toBe(202);
+    const { answer, budget } = await usedInFuture(90_000);
+    await expectRefusal(answer);
+    expect(numbersOf(answer).reset).toBeLessThanOrEqual(31);
+    expect(Number(await redis.hget(budget, 'at'))).toBeLessThanOrEqual(await redisNow(redis));
+  });
+
   test('The budget is shared by all API processes and separate for each key', async () => {
     const world = await worldAt100();
     const other = await apiWorld(server.url, { keys: world.parts.keys });
@@ -169,11 +184,11 @@ describe('budget of engine seconds', () => {
     await ask('POST', '/v1/jobs', drawing({ steps: 50, n: 2 }));
     const { redis, keys } = world.parts;
     const before = await redis.hgetall(keys.budget(key.id));
-    const charge = vi.spyOn(world.parts.quotas, 'charge');
+    const accept = vi.spyOn(world.parts.accepter, 'accept');
     const refusals: Response[] = [];
     for (let i = 0; i < 6; i++) refusals.push(await ask('POST', '/v1/jobs', drawing()));
     for (const each of refusals) await expectRefusal(each);
-    expect(charge).toHaveBeenCalledTimes(1);
+    expect(accept).toHaveBeenCalledTimes(1);
     expect(await redis.hgetall(keys.budget(key.id))).toEqual(before);
   });
 

@@ -298,6 +298,19 @@ test('Of fifty requests with one idempotency key one is admitted and the others 
   });
 });
 
+test('After a step back of the clock of Redis, a retry takes over an admission of a dead process within a second', async () => {
+  const world = await admissionWorld();
+  const request = { idempotency: { hash: 'hash', fingerprint: 'body' } };
+  const first = await world.ask(request);
+  if (first.code !== 'admitted') throw new Error(first.code);
+  const { redis, keys } = world;
+  await redis.zadd(keys.live, (await redisNow(redis)) + 14 * 60_000, first.id);
+  expect(await world.ask(request)).toEqual({ code: 'pending', id: first.id });
+  expect(Number(await redis.zscore(keys.live, first.id))).toBeLessThanOrEqual(await redisNow(redis));
+  await redis.zadd(keys.live, (await redisNow(redis)) - 1001, first.id);
+  expect(await world.ask(request)).toMatchObject({ code: 'admitted', id: first.id });
+});
+
 test('A requested webhook event is added to the outbox once, by the move that causes it', async () => {
   const world = await queueWorld(server.url);
   const id = await world.submit({ hook_events: 'job.started job.canceled' });

@@ -2090,7 +2090,7 @@ export interface components {
             readonly key: string;
         };
         readonly KeyLimits: {
-            /** @description The tenant's unfinished jobs, waiting and running together. */
+            /** @description The tenant's unfinished jobs, waiting and running together, with all nodes of its workflows. */
             readonly max_jobs: number | null;
             /** @description Those of them that wait. */
             readonly max_queued: number | null;
@@ -2150,7 +2150,7 @@ export interface components {
             readonly expires_at?: (string | null) | undefined;
             /** @default {} */
             readonly limits?: {
-                /** @description The tenant's unfinished jobs, waiting and running together. */
+                /** @description The tenant's unfinished jobs, waiting and running together, with all nodes of its workflows. */
                 readonly max_jobs?: (number | null) | undefined;
                 /** @description Those of them that wait. */
                 readonly max_queued?: (number | null) | undefined;
@@ -2213,7 +2213,7 @@ export interface components {
              */
             readonly expires_at?: (string | null) | undefined;
             readonly limits?: {
-                /** @description The tenant's unfinished jobs, waiting and running together. */
+                /** @description The tenant's unfinished jobs, waiting and running together, with all nodes of its workflows. */
                 readonly max_jobs?: (number | null) | undefined;
                 /** @description Those of them that wait. */
                 readonly max_queued?: (number | null) | undefined;

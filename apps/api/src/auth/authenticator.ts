@@ -4,7 +4,7 @@ import type { KeyLimits, Scope, TenantId } from '@lehr/shared';
 export interface Caller {
   /** Jobs are looked up by tenant and id, so no tenant sees the jobs of another one. */
   readonly tenant: TenantId;
-  /** Budgets and idempotency keys are separate for each key. */
+  /** Budgets are separate for each key. */
   readonly keyId: string;
   readonly scopes: ReadonlySet<Scope>;
   readonly limits: KeyLimits;

@@ -14,6 +14,7 @@ import type { AdmitParts } from './admit.ts';
 
 export interface AdmissionParts extends AdmitParts {
   readonly streams: Streams;
+  readonly recordRoom: RecordRoom;
 }
 
 export interface AdmissionOptions {

@@ -1,13 +1,20 @@
 /** Decides whether a job may be made, and its place in the queue; for every route that makes jobs. */
-import { type Clock, type JobId, LehrError, type PriorityClass, type TenantId } from '@lehr/shared';
-import type { Acceptance, Accepter, AdmissionRequest, Admitter, Draft } from '@lehr/shared/queue';
+import { type Clock, type JobId, LehrError, type PriorityClass } from '@lehr/shared';
+import type {
+  Acceptance,
+  Accepter,
+  AdmissionRequest,
+  Admitter,
+  Draft,
+  PlannedWorkflow,
+} from '@lehr/shared/queue';
+import type { WorkflowState } from '@lehr/shared/records';
 import type { Caller } from '../auth/authenticator.ts';
 import type { Ahead, Backlog } from '../fleet/backlog.ts';
 import type { ExpectedWorkers } from '../fleet/expected-workers.ts';
 import type { ModelSharesView } from '../fleet/model-shares.ts';
 import { type Quota, randomRetryAfterS } from '../limits/quota.ts';
-import type { Quotas } from '../limits/quotas.ts';
-import type { RecordRoom } from '../limits/record-room.ts';
+import { budgetOf, type Quotas } from '../limits/quotas.ts';
 import { type Growth, growthOf } from './growth.ts';
 import type { RequestIdentity } from './identity.ts';
 import { ownBacklogOf } from './own-backlog.ts';
@@ -21,7 +28,6 @@ export interface AdmitParts {
   readonly expected: ExpectedWorkers;
   /** A job that would wait longer is refused. */
   readonly maxWaitMs: number;
-  readonly recordRoom: RecordRoom;
   /** Groups that a tenant may use within `groupIdleMs`, the time after which an idle group is retired. */
   readonly maxGroups: number;
   readonly groupIdleMs: number;
@@ -32,25 +38,15 @@ export interface AdmitParts {
 export interface PricedJob {
   readonly id: JobId;
   readonly queue: string;
-  /** The queue, or those of all nodes of a workflow. */
-  readonly groups: readonly string[];
   /** `name@version`. */
   readonly model: string;
   readonly priority: PriorityClass;
-  /** Estimated engine ms. */
+  /** Estimated engine ms; of a workflow, of all its nodes. */
   readonly cost: number;
   /** From now on; the caller has no use for a later result. */
   readonly deadlineMs?: number | undefined;
-  /** Of a workflow: the groups of its first nodes. The workflow itself waits in no queue. */
-  readonly entries?: readonly Entry[] | undefined;
-}
-
-export interface Entry {
-  readonly queue: string;
-  /** `name@version`. */
-  readonly model: string;
-  /** Estimated engine ms of the node. */
-  readonly cost: number;
+  /** Its nodes wait in their own queues, and the workflow itself in none. */
+  readonly workflow?: WorkflowState | undefined;
 }
 
 export interface Admitted {
@@ -76,49 +72,49 @@ export async function admitJob(
   identity?: RequestIdentity,
   draft?: Draft,
 ): Promise<Admitted> {
-  const { quotas, maxWaitMs } = parts;
-  const { id, queue, priority, cost, deadlineMs = Number.POSITIVE_INFINITY } = job;
+  const { quotas } = parts;
+  const { id, queue, priority, cost, workflow, deadlineMs = Number.POSITIVE_INFINITY } = job;
   const { tenant, limits } = caller;
-  await parts.recordRoom.check(tenant);
-  const ahead = await aheadOf(parts, tenant, job);
   // A job that cannot start before its deadline is refused now instead of expiring later.
-  const limitMs = Math.min(maxWaitMs, Math.max(0, deadlineMs - cost));
-  const growth = job.entries
-    ? undefined
-    : growthOf(await parts.expected.of(job.model), ahead.workers, limitMs);
-  const quota = await quotas.charge(caller, cost);
+  const limitMs = Math.min(parts.maxWaitMs, Math.max(0, deadlineMs - cost));
+  const works = workflow?.nodes ?? [job];
+  const groups = await Promise.all(groupsOf(works).map((group) => judge(parts, group, priority, limitMs)));
+  const slowest = groups.reduce((a, b) => (b.workers < a.workers ? b : a));
+  const models = [...new Set(works.map(({ model }) => model))];
   const request: AdmissionRequest = {
+    ...slowest,
     id,
     tenant,
     queue,
     priority,
-    // The nodes of a workflow pay in their own queues.
-    cost: job.entries ? 0 : cost,
+    cost,
     maxJobs: limits.max_jobs,
     maxQueued: limits.max_queued,
     weight: limits.weight,
-    ownBacklog: await ownBacklogOf(parts, limits, job.entries?.map((each) => each.model) ?? [job.model]),
-    groups: { names: job.groups, max: parts.maxGroups, withinMs: parts.groupIdleMs },
-    maxWaitMs: limitMs - (growth?.startMs ?? 0),
-    ...ahead,
-    ...(growth && { workers: growth.workers }),
+    ownBacklog: await ownBacklogOf(parts, limits, models),
+    groups: { names: groups.map((each) => each.queue), max: parts.maxGroups, withinMs: parts.groupIdleMs },
+    maxWaitMs: limitMs - Math.max(...groups.map(({ growth }) => growth?.startMs ?? 0)),
+    workflow: workflow && planOf(workflow, groups),
+    budget: budgetOf(caller),
     ...identity,
   };
   const admission = await askUntilSettled(parts, request, draft);
-  if (admission.code === 'admitted' || isOwn(admission, id)) return { admission, quota };
-  await quotas.refund(caller, cost);
   switch (admission.code) {
+    case 'admitted':
+      return { admission, quota: quotas.left(caller, admission) };
     case 'replay':
     case 'adopted':
       return { admission };
+    case 'spent':
+      throw quotas.spent(caller, admission.forMs);
     case 'too-many':
       throw admission.of === 'groups'
         ? quotas.tooManyGroups(parts.maxGroups, parts.groupIdleMs)
-        : quotas.tooMany(caller, admission.count, admission.of);
+        : quotas.tooMany(caller, admission.count, admission.of, works.length);
     case 'own-backlog':
       throw quotas.ownBacklog(caller, admission.waitingMs);
     case 'overloaded':
-      throw overloaded(admission.waitMs, job.model, ahead.workers, growth);
+      throw overloaded(admission.waitMs, slowest, workflow ? 'A node of this workflow' : 'This job');
     case 'mismatch':
       throw new LehrError(
         'idempotency-mismatch',
@@ -127,21 +123,54 @@ export async function admitJob(
   }
 }
 
-/** The job was stored by this request: the command was sent again, because its reply was lost. */
-const isOwn = (admission: Acceptance, id: JobId): admission is Extract<Acceptance, { code: 'replay' }> =>
-  admission.code === 'replay' && admission.id === id;
+interface Group {
+  readonly queue: string;
+  readonly model: string;
+  /** Of all jobs of the request in this group. */
+  readonly cost: number;
+}
 
-/** A workflow waits as long as the slowest of its first nodes, each by the place that its tenant has in that group. */
-async function aheadOf({ backlog, admitter }: AdmitParts, tenant: TenantId, job: PricedJob): Promise<Ahead> {
-  const { queue, model, priority, entries } = job;
-  if (!entries) return backlog.ahead(queue, model, priority);
-  const waits = await Promise.all(
-    entries.map(async ({ cost, ...entry }) => {
-      const ahead = await backlog.ahead(entry.queue, entry.model, priority);
-      return admitter.estimateWaitMs({ tenant, queue: entry.queue, priority, cost, ...ahead });
-    }),
-  );
-  return { workers: 1, elsewhereMs: Math.max(...waits), elsewhereGroups: Number.MAX_SAFE_INTEGER };
+function groupsOf(works: readonly Group[]): Group[] {
+  const groups = new Map<string, Group>();
+  for (const { queue, model, cost } of works) {
+    groups.set(queue, { queue, model, cost: cost + (groups.get(queue)?.cost ?? 0) });
+  }
+  return [...groups.values()];
+}
+
+/** `workers`: those that there are, or with `growth` those that there will be. */
+type JudgedGroup = Group & Ahead & { readonly live: number; readonly growth: Growth | undefined };
+
+async function judge(
+  { backlog, expected }: AdmitParts,
+  group: Group,
+  priority: PriorityClass,
+  limitMs: number,
+): Promise<JudgedGroup> {
+  const ahead = await backlog.ahead(group.queue, group.model, priority);
+  const growth = growthOf(await expected.of(group.model), ahead.workers, limitMs);
+  return { ...group, ...ahead, live: ahead.workers, growth, workers: growth?.workers ?? ahead.workers };
+}
+
+const planOf = ({ nodes }: WorkflowState, groups: readonly JudgedGroup[]): PlannedWorkflow => ({
+  nodes: nodes.map(({ job, model, cost }) => ({ job, model, cost })),
+  groups: groups.map(({ queue, cost, workers, elsewhereMs, elsewhereGroups }) => ({
+    queue,
+    cost,
+    workers,
+    elsewhere_ms: elsewhereMs,
+    elsewhere_groups: elsewhereGroups,
+  })),
+  between_ms: betweenMs(nodes),
+});
+
+/** How long nodes may wait for each other: for all but the longest chain of nodes, of which each starts when the one before it has ended. */
+function betweenMs(nodes: WorkflowState['nodes']): number {
+  const ends = new Map<string, number>();
+  for (const { id, after, cost } of nodes) {
+    ends.set(id, cost + Math.max(0, ...after.map((each) => ends.get(each) ?? 0)));
+  }
+  return nodes.reduce((sum, { cost }) => sum + cost, 0) - Math.max(...ends.values());
 }
 
 /** This wait ends: within a second the pending job is stored, or this request takes its place (admit.lua). */
@@ -157,14 +186,14 @@ async function askUntilSettled(
   }
 }
 
-function overloaded(waitMs: number, model: string, live: number, growth: Growth | undefined): LehrError {
+function overloaded(waitMs: number, { model, live, growth }: JudgedGroup, what: string): LehrError {
   const startMs = growth?.startMs ?? 0;
   const seconds = Math.ceil((waitMs + startMs) / 1000);
   const starting =
     growth && live === 0
       ? ` No worker serves ${model} now; one starts and should serve in about ${Math.ceil(startMs / 1000)} s.`
       : '';
-  return new LehrError('overloaded', `This job would wait about ${seconds} s before it starts.${starting}`, {
+  return new LehrError('overloaded', `${what} would wait about ${seconds} s before it starts.${starting}`, {
     retryAfterS: randomRetryAfterS(seconds * RETRY_AFTER_FRACTION),
   });
 }

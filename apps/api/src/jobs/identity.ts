@@ -1,10 +1,11 @@
 /**
- * What makes two requests duplicates: the same API key, route and body. Every route that makes jobs uses it, so a retry finds
- * its job, with an Idempotency-Key or without.
+ * What makes two requests duplicates: the same route and body, with the same Idempotency-Key of the tenant, or without one the same API
+ * key. Every route that makes jobs uses it, so a retry finds its job.
  */
 import { hash } from 'node:crypto';
 import type { DuplicateRequest, Idempotency } from '@lehr/shared/queue';
 import type { Caller } from '../auth/authenticator.ts';
+import { idempotencyHash } from '../limits/quotas.ts';
 
 /** Exactly one of the two. */
 export interface RequestIdentity {
@@ -21,14 +22,14 @@ interface Repeat {
 
 /** `route` and `body` as in JobCall. */
 export function identify(
-  { keyId }: Caller,
+  { keyId, tenant }: Caller,
   route: string,
   body: unknown,
   { idempotencyKey, ...repeat }: Repeat,
 ): RequestIdentity {
   const fingerprint = digest(route, canonical(body));
   if (idempotencyKey === undefined) return { duplicate: { hash: `${keyId}.${fingerprint}`, ...repeat } };
-  return { idempotency: { hash: digest(keyId, idempotencyKey), fingerprint } };
+  return { idempotency: { hash: idempotencyHash(tenant, idempotencyKey), fingerprint } };
 }
 
 const digest = (...parts: readonly string[]): string => hash('sha256', parts.join('\n'), 'base64url');

@@ -11,15 +11,12 @@ import {
 import { WORKFLOW_QUEUE } from '@lehr/shared/queue';
 import type { WorkflowState } from '@lehr/shared/records';
 import { refusal } from '../field-problems.ts';
-import type { Entry } from './admit.ts';
 import type { Attachment } from './media-input.ts';
 import { type ResolveContext, type ResolvedWork, type ResolveParts, resolveWork } from './resolve.ts';
 
 export interface ResolvedWorkflow extends Omit<ResolvedWork, 'attached'> {
   readonly workflow: WorkflowState;
   readonly attachments: readonly Attachment[];
-  /** The groups of its first nodes. */
-  readonly entries: readonly Entry[];
 }
 
 export type WorkflowRequest = Extract<JobRequest, { type: 'speech-to-image' | 'workflow' }>;
@@ -59,7 +56,6 @@ export async function resolveWorkflow(
     input: shownInput(request, nodes, workflow),
     workflow,
     attachments: resolved.flatMap(({ work }) => work.attached ?? []),
-    entries: workflow.nodes.filter(({ after }) => after.length === 0),
   };
 }
 

@@ -1,9 +1,9 @@
 /** Stores what was sent inside a request, below the prefix of its job: all of it, or none. */
-import { inputFolder, type JobId, LehrError, toObjectKey } from '@lehr/shared';
+import { inputFolder, type JobId, LehrError, toLehrError, toObjectKey } from '@lehr/shared';
 import type { ObjectStore } from '@lehr/shared/objects';
 import type { Admitter, Draft } from '@lehr/shared/queue';
 import type { Caller } from '../auth/authenticator.ts';
-import { QuotaError } from '../limits/quota.ts';
+import type { RecordRoom } from '../limits/record-room.ts';
 import type { StorageQuota } from '../limits/storage-quota.ts';
 import type { RequestIdentity } from './identity.ts';
 import type { Attachment } from './media-input.ts';
@@ -12,22 +12,25 @@ export interface AttachmentParts {
   readonly admitter: Admitter;
   readonly store: ObjectStore;
   readonly storage: StorageQuota;
+  readonly recordRoom: RecordRoom;
 }
 
 /**
- * Throws QuotaError when the attachments do not fit, before the request takes a place in the queue. A request whose job an earlier
- * one may have made is not refused here, because it may store nothing.
+ * Throws QuotaError or `overloaded` when the record or the attachments do not fit, before the request takes a place in the queue. A
+ * request whose job an earlier one may have made is not refused here, because it may store nothing.
  */
 export async function checkRoom(
-  { admitter, storage }: Omit<AttachmentParts, 'store'>,
+  { admitter, storage, recordRoom }: Omit<AttachmentParts, 'store'>,
   caller: Caller,
   attachments: readonly Attachment[],
   identity: RequestIdentity = {},
 ): Promise<void> {
   try {
+    await recordRoom.check(caller.tenant);
     await storage.check(caller, attachments.map(sizeOf));
   } catch (error) {
-    if (error instanceof QuotaError && (await admitter.isRepeat(identity))) return;
+    const isRefusal = ['rate-limited', 'overloaded'].includes(toLehrError(error).code);
+    if (isRefusal && (await admitter.isRepeat(identity))) return;
     throw error;
   }
 }
@@ -53,7 +56,7 @@ export function movedTo(
 
 /** Throws QuotaError, `gone` for a copy of what is no longer stored, or the error of the store; then nothing is stored or counted. */
 export async function storeAttachments(
-  { store, storage }: Omit<AttachmentParts, 'admitter'>,
+  { store, storage }: Pick<AttachmentParts, 'store' | 'storage'>,
   caller: Caller,
   attachments: readonly Attachment[],
 ): Promise<void> {

@@ -13,7 +13,7 @@ import { inPart, type Span } from '@lehr/shared/tracing';
 import type { Caller } from '../auth/authenticator.ts';
 import type { FleetView } from '../fleet/fleet-view.ts';
 import type { Quota } from '../limits/quota.ts';
-import { budgetMs } from '../limits/quotas.ts';
+import { budgetOf } from '../limits/quotas.ts';
 import type { RolloutStore } from '../rollouts/rollout-store.ts';
 import { type Hook, hookFields } from '../webhooks/hook.ts';
 import type { WebhookParts } from '../webhooks/parts.ts';
@@ -81,11 +81,10 @@ export async function submitJob(
   const id = newJobId();
   const priority = priorityOf(request.priority, caller.limits);
   const resolved = await resolve(parts, caller, id, request, options);
-  const { model, queue, cost, workflow, entries, attachments } = resolved;
+  const { model, queue, cost, workflow, attachments } = resolved;
   const draft = draftOf(parts, caller, request, { ...options, id, priority, hook, resolved });
   const { deadlineMs } = draft;
-  const groups = workflow ? workflow.nodes.map((node) => node.queue) : [queue];
-  const priced = { id, queue, groups, model, priority, cost, deadlineMs, entries };
+  const priced = { id, queue, model, priority, cost, deadlineMs, workflow };
   const isDirect = options.durability === 'none' && mayBeDirect(draft, attachments, identity);
   // Most jobs are stored by the command that admits them.
   const storable = workflow || attachments.length > 0 || isDirect ? undefined : draft;
@@ -161,14 +160,13 @@ function draftOf(
   };
 }
 
-const payerOf = ({ keyId, limits }: Caller): NewJob['payer'] => ({
-  key: keyId,
-  budget_ms: limits.cost_per_minute_s === null ? null : budgetMs(limits.cost_per_minute_s),
-  weight: limits.weight,
+const payerOf = (caller: Caller): NewJob['payer'] => ({
+  key: caller.keyId,
+  budget_ms: budgetOf(caller)?.fullMs ?? null,
+  weight: caller.limits.weight,
 });
 
-type Resolved = Omit<ResolvedWorkflow, 'workflow' | 'entries'> &
-  Partial<Pick<ResolvedWorkflow, 'workflow' | 'entries'>>;
+type Resolved = Omit<ResolvedWorkflow, 'workflow'> & Partial<Pick<ResolvedWorkflow, 'workflow'>>;
 
 async function resolve(
   parts: SubmitParts,

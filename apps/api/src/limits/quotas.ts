@@ -5,10 +5,11 @@
  * After a refusal, further requests of the same key are refused from memory for a second, before their body is read. Without
  * Redis there is no fallback limiter, because a job could not be stored either.
  */
-import type { Clock } from '@lehr/shared';
-import { BUDGET_LUA } from '@lehr/shared/queue';
-import type { Keys, Redis } from '@lehr/shared/redis';
-import { RateLimiterMemory, RateLimiterRedis, RateLimiterRes } from 'rate-limiter-flexible';
+import { hash } from 'node:crypto';
+import type { Clock, TenantId } from '@lehr/shared';
+import { type Admission, type AdmissionRequest, BUDGET_LUA } from '@lehr/shared/queue';
+import { defineScript, type Keys, type Redis, type Script } from '@lehr/shared/redis';
+import { RateLimiterMemory, RateLimiterRes } from 'rate-limiter-flexible';
 import type { Caller } from '../auth/authenticator.ts';
 import { type Quota, QuotaError } from './quota.ts';
 
@@ -25,24 +26,16 @@ const JOB_SLOT_RETRY_S = 5;
 /** Limiters of different limits that are kept; above this all are dropped. What was spent is in Redis. */
 const MAX_LIMITERS = 1000;
 
-/**
- * A token bucket in place of the library's fixed window. A job is admitted when the bucket is not empty, and the bucket can go
- * into debt: a job that costs more than a full bucket is admitted too, and paid off over time.
- * KEYS[1] the key; ARGV[1] points to take (negative: to refund), ARGV[3] points of a full bucket.
- * Returns the points in use (more than a full bucket for a refusal) and the ms until the bucket is full (for a refusal: until it
- * is not empty).
- */
-const CHARGE_LUA = `${BUDGET_LUA}
+/** KEYS[1] the budget; ARGV[1] engine ms to give back, ARGV[2] those of a full budget. Admission charges it (queue/admit.lua). */
+const REFUND_LUA = `${BUDGET_LUA}
 local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
-local taken, full = tonumber(ARGV[1]), tonumber(ARGV[3])
-local used = budget_used(KEYS[1], full, now)
-if taken > 0 and used >= full then
-  return { full + 1, math.ceil((used - full) * BUDGET_WINDOW_MS / full) + 1 }
-end
-used = math.max(0, used + taken)
-local ms = set_budget(KEYS[1], used, full, now)
-return { math.min(full, math.ceil(used)), ms }`;
+local full = tonumber(ARGV[2])
+set_budget(KEYS[1], math.max(0, budget_used(KEYS[1], full, now) - ARGV[1]), full, now)`;
+
+/** The name under which the Idempotency-Key of a tenant is stored; the key itself is not stored. */
+export const idempotencyHash = (tenant: TenantId, key: string): string =>
+  hash('sha256', `${tenant}\n${key}`, 'base64url');
 
 interface Penalty {
   /** By the monotonic clock, ms. */
@@ -55,7 +48,7 @@ export class Quotas {
   readonly #redis: Redis;
   readonly #keys: Keys;
   readonly #clock: Clock;
-  readonly #budgets = new Map<number, RateLimiterRedis>();
+  readonly #refund: Script;
   readonly #rates = new Map<number, RateLimiterMemory>();
   readonly #penalties = new Map<string, Penalty>();
   readonly #signIns = SIGN_INS.map((limit) => ({ ...limit, limiter: new RateLimiterMemory(limit) }));
@@ -64,15 +57,18 @@ export class Quotas {
     this.#redis = redis;
     this.#keys = keys;
     this.#clock = clock;
+    this.#refund = defineScript(redis, 'lehrRefund', REFUND_LUA);
   }
 
-  /** Counts a request in memory only, so that it can run before the body is read. Throws QuotaError. */
-  async admitRequest({ keyId, limits }: Caller): Promise<void> {
+  /**
+   * Counts a request in memory, before its body is read. Throws QuotaError. A refusal is repeated from memory, unless the request may be a
+   * retry of one that made its job.
+   */
+  async admitRequest({ keyId, tenant, limits }: Caller, idempotencyKey: string | undefined): Promise<void> {
     const penalty = this.#penalties.get(keyId);
-    if (penalty) {
-      if (penalty.until > this.#clock.monotonic()) throw new QuotaError(penalty.message, penalty.quota);
-      this.#penalties.delete(keyId);
-    }
+    if (penalty && penalty.until <= this.#clock.monotonic()) this.#penalties.delete(keyId);
+    else if (penalty && !(await this.#isKnown(tenant, idempotencyKey)))
+      throw new QuotaError(penalty.message, penalty.quota);
     const points = limits.requests_per_minute;
     if (points === null) return;
     const limiter = limiterOf(
@@ -108,34 +104,33 @@ export class Quotas {
     }
   }
 
-  /**
-   * Takes the cost of a job (estimated engine ms) from the budget of the key; `refund` returns it for a job that is not stored.
-   * Undefined for a key without a budget. Throws QuotaError when the budget is empty.
-   */
-  async charge({ keyId, limits }: Caller, costMs: number): Promise<Quota | undefined> {
-    const seconds = limits.cost_per_minute_s;
-    if (seconds === null) return undefined;
-    const limiter = this.#budget(seconds);
-    try {
-      return budgetQuota(seconds, await limiter.consume(keyId, costMs));
-    } catch (error) {
-      if (!(error instanceof RateLimiterRes)) throw error;
-      const message = `This key may spend ${seconds} engine seconds per minute and has spent them.`;
-      throw this.#penalize(keyId, message, budgetQuota(seconds, error), error.msBeforeNext);
-    }
+  /** What is left of the budget of the key after an admission; undefined for a key without one. */
+  left({ limits: { cost_per_minute_s } }: Caller, { usedMs, fullInMs }: AdmittedCost): Quota | undefined {
+    return cost_per_minute_s === null ? undefined : budgetQuota(cost_per_minute_s, usedMs, fullInMs);
   }
 
-  async refund({ keyId, limits }: Caller, costMs: number): Promise<void> {
-    if (limits.cost_per_minute_s === null) return;
-    await this.#budget(limits.cost_per_minute_s).reward(keyId, costMs);
+  /** The error for a key that has spent its budget; some of it is there after `forMs`. */
+  spent({ keyId, limits: { cost_per_minute_s } }: Caller, forMs: number): QuotaError {
+    const seconds = cost_per_minute_s ?? 0;
+    const message = `This key may spend ${seconds} engine seconds per minute and has spent them.`;
+    return this.#penalize(keyId, message, budgetQuota(seconds, budgetMs(seconds), forMs), forMs);
   }
 
-  /** The error for a tenant that has as many jobs as it may have. */
-  tooMany({ keyId, limits }: Caller, jobs: number, of: 'live' | 'queued'): QuotaError {
+  /** Returns the cost of a job that was admitted and is not made. */
+  async refund(caller: Caller, costMs: number): Promise<void> {
+    const budget = budgetOf(caller);
+    if (budget) await this.#refund.run([this.#keys.budget(budget.key)], [costMs, budget.fullMs]);
+  }
+
+  /** The error for a tenant that has `jobs` jobs, and may not have `more`, the nodes of a workflow or one job. */
+  tooMany({ keyId, limits }: Caller, jobs: number, of: 'live' | 'queued', more: number): QuotaError {
     const limit = (of === 'live' ? limits.max_jobs : limits.max_queued) ?? jobs;
     const what = of === 'live' ? 'queued or running jobs' : 'queued jobs';
     const quota = { limit, remaining: 0, resetS: JOB_SLOT_RETRY_S };
-    return this.#penalize(keyId, `This tenant may have ${limit} ${what} and has ${jobs}.`, quota, PENALTY_MS);
+    const needs = more > 1 ? `; this workflow needs ${more}` : '';
+    const message = `This tenant may have ${limit} ${what} and has ${jobs}${needs}.`;
+    // A smaller request is not kept waiting.
+    return more > 1 ? new QuotaError(message, quota) : this.#penalize(keyId, message, quota, PENALTY_MS);
   }
 
   /**
@@ -163,19 +158,10 @@ export class Quotas {
     );
   }
 
-  #budget(seconds: number): RateLimiterRedis {
-    return limiterOf(
-      this.#budgets,
-      seconds,
-      () =>
-        new RateLimiterRedis({
-          storeClient: this.#redis,
-          keyPrefix: this.#keys.budget('').replace(/:$/, ''),
-          points: budgetMs(seconds),
-          duration: WINDOW_S,
-          customIncrTtlLuaScript: CHARGE_LUA,
-        }),
-    );
+  async #isKnown(tenant: TenantId, idempotencyKey: string | undefined): Promise<boolean> {
+    if (idempotencyKey === undefined) return false;
+    const key = this.#keys.idempotency(idempotencyHash(tenant, idempotencyKey));
+    return (await this.#redis.exists(key)) === 1;
   }
 
   #penalize(keyId: string, message: string, quota: Quota, ms: number): QuotaError {
@@ -185,13 +171,19 @@ export class Quotas {
   }
 }
 
-/** Points of a full budget: engine ms. */
-export const budgetMs = (secondsPerMinute: number): number => Math.round(secondsPerMinute * 1000);
+type AdmittedCost = Pick<Extract<Admission, { code: 'admitted' }>, 'usedMs' | 'fullInMs'>;
 
-const budgetQuota = (seconds: number, { remainingPoints, msBeforeNext }: RateLimiterRes): Quota => ({
+/** Undefined for a key without a budget. */
+export const budgetOf = ({ keyId, limits }: Caller): AdmissionRequest['budget'] =>
+  limits.cost_per_minute_s === null ? undefined : { key: keyId, fullMs: budgetMs(limits.cost_per_minute_s) };
+
+/** Engine ms of a full budget. */
+const budgetMs = (secondsPerMinute: number): number => Math.round(secondsPerMinute * 1000);
+
+const budgetQuota = (seconds: number, usedMs: number, resetMs: number): Quota => ({
   limit: Math.max(1, Math.floor(seconds)),
-  remaining: Math.floor(remainingPoints / 1000),
-  resetS: Math.ceil(msBeforeNext / 1000),
+  remaining: Math.floor(Math.max(0, budgetMs(seconds) - usedMs) / 1000),
+  resetS: Math.ceil(resetMs / 1000),
   policy: { unit: 'engine seconds', windowS: WINDOW_S },
 });
 

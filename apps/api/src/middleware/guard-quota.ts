@@ -5,7 +5,7 @@ import type { ApiEnv } from './api-env.ts';
 /** For routes that create jobs or files: limits the requests of a key before the body is read. */
 export function guardQuota(quotas: Quotas): MiddlewareHandler<ApiEnv> {
   return async function guardQuota(c, next) {
-    await quotas.admitRequest(c.get('caller'));
+    await quotas.admitRequest(c.get('caller'), c.req.header('idempotency-key'));
     await next();
   };
 }

@@ -24,7 +24,9 @@ const bound = (description: string) => z.int().min(1).max(MAX_COUNT).meta({ desc
 /** Null means no limit. */
 export const KeyLimitsSchema = z
   .strictObject({
-    max_jobs: bound("The tenant's unfinished jobs, waiting and running together.").nullable(),
+    max_jobs: bound(
+      "The tenant's unfinished jobs, waiting and running together, with all nodes of its workflows.",
+    ).nullable(),
     max_queued: bound('Those of them that wait.').nullable(),
     cost_per_minute_s: z
       .number()

@@ -5,8 +5,8 @@
 -- of their own. KEPT says how long BullMQ keeps a finished job.
 --
 -- KEYS[1]  <prefix>:live
--- KEYS[2] to KEYS[14]   those of admit.lua
--- KEYS[15] <prefix>:waiting:<model>; absent for a queue that is no group queue
+-- KEYS[2] to KEYS[15]   those of admit.lua
+-- KEYS[16] <prefix>:waiting:<model>; absent for a queue that is no group queue
 -- ARGV[1]  <prefix>, with which every key begins, as in records/transition.lua
 -- ARGV[2]  JSON {admit, queue, priority, data, deadline_ms?, fields}: the arguments of admit.lua; BullMQ's priority and data; the deadline, ms
 --          after the admission; the fields of the record without those that the admission decides. It is one text because each argument of
@@ -21,9 +21,7 @@
 redis.call('SET', prefix .. ':none', '', 'XX')
 
 local job = cjson.decode(ARGV[2])
-local admit_keys = {}
-for i = 2, 14 do admit_keys[i - 1] = KEYS[i] end
-local reply = admit(admit_keys, job.admit)
+local reply = admit({ unpack(KEYS, 2, 15) }, job.admit)
 local code, score, start_tag, id, admitted_at = unpack(reply)
 if code ~= 'admitted' or id ~= job.admit[1] then return reply end
 
@@ -40,6 +38,6 @@ add(
     base .. 'events', base .. 'pc' },
   { cmsgpack.pack({ base, id, fields.type, admitted_at }), job.data, cmsgpack.pack(options) }
 )
-local placed = place({ base .. 'prioritized', base .. 'wait', KEYS[15] }, { id, score, job.queue })
-reply[6], reply[7] = created[6], placed[2]
+local placed = place({ base .. 'prioritized', base .. 'wait', KEYS[16] }, { id, score, job.queue })
+reply[8], reply[9] = created[6], placed[2]
 return reply

@@ -16,7 +16,7 @@ import type { GroupQueues } from './group-queues.ts';
 import { bullPriority, firstScore } from './score.ts';
 
 /** Of the reply of admit.lua; what accept.lua adds comes after it. */
-const ADMITTED_LENGTH = 5;
+const ADMITTED_LENGTH = 7;
 
 const asFunction = (name: string, lua: string): string => `local function ${name}(KEYS, ARGV)\n${lua}\nend`;
 

@@ -2,13 +2,18 @@
 import { readFileSync } from 'node:fs';
 import { PRIORITY_CLASSES, type PriorityClass } from '../contracts/job.ts';
 import type { JobId, TenantId } from '../ids.ts';
+import { PLANNED_LUA } from '../records/index.ts';
 import { defineScript, type Keys, type Redis, type Script } from '../redis/index.ts';
 import type { GroupQueues } from './group-queues.ts';
+import { BUDGET_LUA } from './reprice.ts';
 import { firstScore } from './score.ts';
 
-const FAIR_WAIT_LUA = readFileSync(new URL('./fair-wait.lua', import.meta.url), 'utf8');
-export const ADMIT_LUA = FAIR_WAIT_LUA + readFileSync(new URL('./admit.lua', import.meta.url), 'utf8');
-const ESTIMATE_LUA = FAIR_WAIT_LUA + readFileSync(new URL('./estimate.lua', import.meta.url), 'utf8');
+export const ADMIT_LUA = [
+  readFileSync(new URL('./fair-wait.lua', import.meta.url), 'utf8'),
+  BUDGET_LUA,
+  PLANNED_LUA,
+  readFileSync(new URL('./admit.lua', import.meta.url), 'utf8'),
+].join('\n');
 /** How long an idempotency key is remembered. */
 const IDEMPOTENCY_MS = 24 * 3_600_000;
 /** Stands for no limit; Lua's numbers hold it exactly. */
@@ -19,7 +24,7 @@ export interface AdmissionRequest {
   readonly tenant: TenantId;
   readonly queue: string;
   readonly priority: PriorityClass;
-  /** Estimated engine ms. */
+  /** Estimated engine ms; of a workflow, of all its nodes. */
   readonly cost: number;
   /** How many unfinished jobs the tenant may have, and how many of them may wait; absent or null: any number. */
   readonly maxJobs?: number | null;
@@ -32,8 +37,12 @@ export interface AdmissionRequest {
   readonly groups?: GroupLimit | undefined;
   /** Refuse when the job would wait longer than this. */
   readonly maxWaitMs: number;
-  /** Workers that serve the group now. */
+  /** Workers that serve the group now; of a workflow, that of its groups with the fewest. */
   readonly workers: number;
+  /** Its nodes count against the limits of the tenant from now on. */
+  readonly workflow?: PlannedWorkflow | undefined;
+  /** Of the key that pays; absent: it has none. */
+  readonly budget?: { readonly key: string; readonly fullMs: number } | undefined;
   /** Estimated engine ms that wait in other groups of these workers, and how many groups these are. */
   readonly elsewhereMs?: number;
   readonly elsewhereGroups?: number;
@@ -50,6 +59,21 @@ export interface OwnBacklog {
   readonly shares: ReadonlyMap<string, number>;
 }
 
+/** In the names that admit.lua reads. */
+export interface PlannedWorkflow {
+  readonly nodes: readonly { readonly job: JobId; readonly model: string; readonly cost: number }[];
+  readonly groups: readonly {
+    readonly queue: string;
+    /** Of all nodes in this group. */
+    readonly cost: number;
+    readonly workers: number;
+    readonly elsewhere_ms: number;
+    readonly elsewhere_groups: number;
+  }[];
+  /** Engine ms that the nodes may wait for each other. */
+  readonly between_ms: number;
+}
+
 /** How many group queues a tenant may use: each one has its own keys until it is retired. */
 export interface GroupLimit {
   /** The group queue of the job; of a workflow, those of all its nodes. */
@@ -59,14 +83,8 @@ export interface GroupLimit {
   readonly withinMs: number;
 }
 
-/** What the wait of a job depends on. */
-export type WaitRequest = Pick<
-  AdmissionRequest,
-  'tenant' | 'queue' | 'priority' | 'cost' | 'workers' | 'elsewhereMs' | 'elsewhereGroups'
->;
-
 export interface Idempotency {
-  /** Hash of the caller and its idempotency key; the key itself is not stored. */
+  /** Hash of the tenant and its idempotency key; the key itself is not stored. */
   readonly hash: string;
   /** Hash of route and body, without spaces: the same key with another fingerprint is refused. */
   readonly fingerprint: string;
@@ -94,12 +112,17 @@ export type Admission =
       readonly score: number;
       readonly startTag: number;
       readonly now: number;
+      /** Engine ms of the key's budget in use, and the time until it is full again; 0 for a key without one. */
+      readonly usedMs: number;
+      readonly fullInMs: number;
     }
   /** The job of this idempotency key is about to be stored: try again soon. */
   | { readonly code: 'pending'; readonly id: JobId }
   /** An earlier request made the job: `replay` by its idempotency key, `adopted` because that request got no answer. */
   | { readonly code: 'replay' | 'adopted'; readonly id: JobId }
   | { readonly code: 'mismatch' }
+  /** The budget of the key is used up; some of it is there after this time. */
+  | { readonly code: 'spent'; readonly forMs: number }
   | { readonly code: 'too-many'; readonly count: number; readonly of: TenantLimit }
   /** Engine ms of the tenant that wait for the workers of the group; with this job they would be above `ownBacklog.maxMs`. */
   | { readonly code: 'own-backlog'; readonly waitingMs: number }
@@ -113,14 +136,12 @@ export class Admitter {
   readonly #keys: Keys;
   readonly #queues: GroupQueues;
   readonly #script: Script;
-  readonly #estimate: Script;
 
   constructor(redis: Redis, keys: Keys, queues: GroupQueues) {
     this.#redis = redis;
     this.#keys = keys;
     this.#queues = queues;
     this.#script = defineScript(redis, 'lehrAdmit', ADMIT_LUA);
-    this.#estimate = defineScript(redis, 'lehrEstimate', ESTIMATE_LUA);
   }
 
   /** One round trip. An admitted job counts among its tenant's jobs; the janitor frees the place if no record follows. */
@@ -137,21 +158,6 @@ export class Admitter {
     if (idempotency) return (await this.#redis.exists(this.#keys.idempotency(idempotency.hash))) === 1;
     return duplicate !== undefined && (await this.#redis.exists(this.#keys.unanswered(duplicate.hash))) === 1;
   }
-
-  /** Ms that such a job would wait now, by the place that fair queueing gives its tenant; reserves nothing. */
-  async estimateWaitMs(job: WaitRequest): Promise<number> {
-    const { tenant, queue, priority, cost, elsewhereMs = 0, elsewhereGroups = 0, workers } = job;
-    const wait = await this.#estimate.run(
-      [
-        this.#keys.fair(queue),
-        this.#keys.fairTags(queue, priority),
-        this.#queues.of(queue).prioritizedKey,
-        this.#keys.load(queue),
-      ],
-      [firstScore(priority), CLASSES_AHEAD[priority], tenant, cost, elsewhereMs, elsewhereGroups, workers],
-    );
-    return Number(wait);
-  }
 }
 
 /** KEYS and ARGV of admit.lua. */
@@ -160,7 +166,7 @@ export function admissionCall(
   queues: GroupQueues,
   job: AdmissionRequest,
 ): { readonly keys: readonly string[]; readonly args: readonly (string | number)[] } {
-  const { tenant, queue, priority, idempotency, duplicate } = job;
+  const { tenant, queue, priority, idempotency, duplicate, workflow, budget } = job;
   return {
     keys: [
       keys.liveOf(tenant),
@@ -176,6 +182,7 @@ export function admissionCall(
       keys.record(job.id),
       keys.loadOf(tenant),
       keys.groupsOf(tenant),
+      keys.budget(budget?.key ?? 'none'),
     ],
     args: [
       job.id,
@@ -198,6 +205,9 @@ export function admissionCall(
       job.groups?.max ?? UNLIMITED,
       job.groups?.withinMs ?? 0,
       [...new Set(job.groups?.names)].join(' '),
+      budget?.fullMs ?? '',
+      workflow ? JSON.stringify(workflow) : '',
+      keys.prefix,
       ...[...(job.ownBacklog?.shares ?? [])].flat(),
     ],
   };
@@ -211,10 +221,18 @@ const CLASSES_AHEAD = Object.fromEntries(
 /** Of admit.lua. */
 export type Reply = [Admission['code'], ...(string | number)[]];
 
-export function readAdmission([code, first, second, id, now]: Reply): Admission {
+export function readAdmission([code, first, second, id, now, usedMs, fullInMs]: Reply): Admission {
   switch (code) {
     case 'admitted':
-      return { code, id: id as JobId, score: Number(first), startTag: Number(second), now: Number(now) };
+      return {
+        code,
+        id: id as JobId,
+        score: Number(first),
+        startTag: Number(second),
+        now: Number(now),
+        usedMs: Number(usedMs),
+        fullInMs: Number(fullInMs),
+      };
     case 'pending':
       return { code, id: first as JobId };
     case 'replay':
@@ -222,6 +240,8 @@ export function readAdmission([code, first, second, id, now]: Reply): Admission 
       return { code, id: first as JobId };
     case 'mismatch':
       return { code };
+    case 'spent':
+      return { code, forMs: Number(first) };
     case 'too-many':
       return { code, count: Number(first), of: second as TenantLimit };
     case 'own-backlog':

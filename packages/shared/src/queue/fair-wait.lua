@@ -1,5 +1,4 @@
--- The place that fair queueing gives a job, and the engine ms that would run before it. This text is put before the scripts
--- that use it (admit.lua, estimate.lua).
+-- The place that fair queueing gives a job, and the engine ms that would run before it. This text is put before admit.lua.
 --
 -- Start-time fair queueing (Goyal, Vin, Cheng 1996) inside each class: a tenant's next job starts, in virtual time, where its
 -- last one ended, but never before the virtual time of the class. An idle tenant saves up nothing, and the jobs of a tenant

@@ -7,6 +7,7 @@ export {
   type GroupLimit,
   type Idempotency,
   type OwnBacklog,
+  type PlannedWorkflow,
   type TenantLimit,
 } from './admission.ts';
 export { Claimer, type ClaimerOptions, type GroupHead } from './claim.ts';

@@ -1,7 +1,13 @@
 /** Repairs, from the records, what a crash between two writes left behind. */
 import { readFileSync } from 'node:fs';
 import type { JobId, TenantId } from '../ids.ts';
-import { isTerminal, type JobRecord, type RecordStore, SCHEMA_VERSION } from '../records/index.ts';
+import {
+  isTerminal,
+  type JobRecord,
+  PLANNED_LUA,
+  type RecordStore,
+  SCHEMA_VERSION,
+} from '../records/index.ts';
 import { defineScript, type Keys, type Redis } from '../redis/index.ts';
 import { Failures } from './failures.ts';
 import type { GroupQueues } from './group-queues.ts';
@@ -10,6 +16,7 @@ import { firstScore } from './score.ts';
 import { WORKFLOW_QUEUE } from './workflow-runner.ts';
 
 const SUSPECTS_LUA = readFileSync(new URL('./suspects.lua', import.meta.url), 'utf8');
+const UNPLAN_LUA = `${PLANNED_LUA}\nunplan(ARGV[1], ARGV[2], ARGV[3])`;
 /** A younger job may still be on its way into the queue. */
 const SETTLE_MS = 10_000;
 /** Ids per command: few enough that Redis serves other commands in between. */
@@ -90,11 +97,13 @@ async function lostAmong(parts: SearchParts, ids: readonly JobId[], now: number)
 /** Drops live ids without a record: it was deleted, or its process died between admission and writing it. */
 async function dropWithoutRecord(redis: Redis, keys: Keys, ids: readonly JobId[]): Promise<void> {
   const reserved = await redis.hmget(keys.reserved, ...ids);
+  const unplan = defineScript(redis, 'lehrUnplan', UNPLAN_LUA);
   const pipeline = redis.pipeline();
   const idempotencyKeys: string[] = [];
   for (const [i, reservation] of reserved.entries()) {
     if (reservation === null) continue;
     const [tenant, idempotency] = reservation.split(' ');
+    await unplan.run([], [keys.prefix, tenant, ids[i]]);
     pipeline.zrem(keys.liveOf(tenant as TenantId), ids[i]);
     if (idempotency) idempotencyKeys.push(idempotency);
   }

@@ -152,7 +152,7 @@ export class WorkflowRunner {
       priority: parent.priority,
       cost: node.cost,
       weight,
-      // The limits were applied when the workflow was admitted.
+      // The limits were applied to all nodes when the workflow was admitted.
       maxWaitMs: Number.MAX_SAFE_INTEGER,
       workers: 1,
     });

@@ -1,4 +1,4 @@
--- The move that makes a record. This text is put after move-effects.lua, and before transition.lua and queue/accept.lua, which use it.
+-- The move that makes a record. This text is put after planned.lua and move-effects.lua, and before transition.lua and queue/accept.lua, which use it.
 --
 -- m: {id, fields}, fields by name. Returns what transition.lua returns of a move, and after 'ok' also the creation time.
 
@@ -22,8 +22,11 @@ local function create(m)
   redis.call('ZADD', prefix .. ':live:' .. m.fields.tenant, now, m.id)
   if not m.fields.parent then list_job(m.id, m.fields.tenant) end
   if m.fields.deadline_at then redis.call('ZADD', prefix .. ':deadlines', m.fields.deadline_at, m.id) end
-  -- A workflow that is cancelled at this moment may have been read without this node; the janitor looks again.
-  if m.fields.parent then redis.call('ZADD', prefix .. ':graphs', now, m.fields.parent) end
+  if m.fields.parent then
+    unplan(prefix, m.fields.tenant, m.fields.parent, m.id)
+    -- A workflow that is cancelled at this moment may have been read without this node; the janitor looks again.
+    redis.call('ZADD', prefix .. ':graphs', now, m.fields.parent)
+  end
   if m.fields.graph then
     redis.call('ZADD', prefix .. ':graphs', now, m.id)
   else

@@ -46,6 +46,7 @@ export {
   type Created,
   type FoundRecords,
   type Move,
+  PLANNED_LUA,
   type Reassignment,
   type RecordChanges,
   RecordStore,

@@ -22,8 +22,11 @@ const MOVES_LUA = Object.entries(MOVES)
       `${move} = { from = { ${from.map((state) => `${state} = true`)} }, to = '${to}' }`,
   )
   .join(', ');
+/** Functions for scripts that plan the nodes of workflows. */
+export const PLANNED_LUA = readFileSync(new URL('./planned.lua', import.meta.url), 'utf8');
 /** The function that makes a record, for scripts with KEYS and ARGV as in transition.lua. */
 export const CREATE_LUA = [
+  PLANNED_LUA,
   readFileSync(new URL('./move-effects.lua', import.meta.url), 'utf8'),
   readFileSync(new URL('./create.lua', import.meta.url), 'utf8'),
 ].join('\n');

@@ -7,7 +7,7 @@
 -- ARGV[3]  how long a finished record is kept, ms
 --
 -- MOVES is put before this text when it is loaded: per move, the states it may start from and the one it leads to
--- (records/record.ts). So are move-effects.lua, create.lua and count-outcome.lua.
+-- (records/record.ts). So are planned.lua, move-effects.lua, create.lua and count-outcome.lua.
 --
 -- With the state it writes everything that must agree with it: the tenant's job list, the sets of live and running jobs, the
 -- load of each group queue, and the outbox of webhook events.
@@ -149,6 +149,7 @@ local function end_job(id, key, known, state, fields)
   if graph then
     redis.call('ZADD', prefix .. ':graphs', now, id)
     keep_nodes(graph)
+    unplan(prefix, known.tenant, id)
   end
   if known.held_by then send_end(known.held_by, id, key, fields) end
 end
