@@ -10,6 +10,12 @@ export const IDEMPOTENCY_HEADER = {
   }),
 };
 
+/** The same on routes whose headers have no schema. Throws `invalid-request`. */
+export function idempotencyKeyOf(value: string | undefined): string | undefined {
+  if (value === undefined || IDEMPOTENCY_HEADER['idempotency-key'].safeParse(value).success) return value;
+  throw new LehrError('invalid-request', 'The header idempotency-key must have 1 to 255 characters.');
+}
+
 export const DURABILITY = 'lehr-durability';
 /** For the headers of routes of text tasks whose bodies are those of another API. */
 export const DURABILITY_HEADER = {

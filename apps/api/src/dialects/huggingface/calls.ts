@@ -7,7 +7,7 @@ import type { Context } from 'hono';
 import { HTTPException } from 'hono/http-exception';
 import type { Api, ApiParts } from '../../api.ts';
 import type { InlineAudio } from '../../bodies/inline-audio.ts';
-import { DURABILITY, durabilityOf } from '../../calls/call-headers.ts';
+import { DURABILITY, durabilityOf, idempotencyKeyOf } from '../../calls/call-headers.ts';
 import { holdUntilDone, type SucceededRecord } from '../../calls/hold.ts';
 import { makeJob } from '../../calls/make-job.ts';
 import type { Names } from '../../calls/names.ts';
@@ -64,6 +64,7 @@ async function answerCall(
     body: { wanted, request },
     request,
     names,
+    idempotencyKey: idempotencyKeyOf(c.req.header('idempotency-key')),
     isHeld: true,
     durability: durabilityOf(c.req.header(DURABILITY)),
     cancelIfAbandoned: true,

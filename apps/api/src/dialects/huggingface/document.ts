@@ -1,7 +1,7 @@
 /** The paths of the inference API in the OpenAPI document. */
 import { type RouteConfig, z } from '@hono/zod-openapi';
 import type { Api } from '../../api.ts';
-import { DURABILITY_HEADER } from '../../calls/call-headers.ts';
+import { DURABILITY_HEADER, IDEMPOTENCY_HEADER } from '../../calls/call-headers.ts';
 import { BEARER } from '../../responses.ts';
 import { HuggingFaceErrorSchema } from './errors.ts';
 
@@ -53,7 +53,7 @@ const errors = (...statuses: readonly number[]): RouteConfig['responses'] =>
   );
 const ERRORS = errors(400, 401, 403, 404, 408, 409, 410, 413, 415, 422, 429, 500, 503, 504);
 
-const HEADERS = z.object(DURABILITY_HEADER);
+const HEADERS = z.object({ ...IDEMPOTENCY_HEADER, ...DURABILITY_HEADER });
 
 const DESCRIPTION =
   'Makes a job and holds the request until it is finished. `model` is the name of an offered model, perhaps after an owner, and ' +
