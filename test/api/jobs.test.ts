@@ -38,6 +38,19 @@ describe('POST /v1/jobs', () => {
     expect(await world.get(job.id)).toEqual(job);
   });
 
+  test('Metadata with a name that cannot be kept is refused with a pointer to it, and nothing is lost silently', async () => {
+    const world = await apiWorld(server.url);
+    const body = (name: string) =>
+      `{"type":"text-to-image","input":{"prompt":"x"},"metadata":{"${name}":"81"}}`;
+    const refused = await world.ask('POST', '/v1/jobs', body('__proto__'));
+    expect(refused.status).toBe(422);
+    expect((await problemOf(refused)).errors).toEqual([
+      { pointer: '/metadata/__proto__', detail: 'cannot be the name of a label' },
+    ]);
+    const { metadata } = await jobOf(await world.ask('POST', '/v1/jobs', body('constructor')));
+    expect(metadata).toEqual({ constructor: '81' });
+  });
+
   test("Absent fields get the model's defaults, and a random seed", async () => {
     const world = await apiWorld(server.url);
     const { input } = await world.post();

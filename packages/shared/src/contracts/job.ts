@@ -38,10 +38,21 @@ const label = (max: number) =>
     .max(max)
     .refine((text) => !text.includes('\0'), 'must not contain a null byte');
 
+/** zod drops this name, so it is refused. */
+const refuseProto = (value: unknown, { addIssue }: z.RefinementCtx): unknown => {
+  if (typeof value !== 'object' || value === null || !Object.hasOwn(value, '__proto__')) return value;
+  addIssue({ code: 'custom', path: ['__proto__'], message: 'cannot be the name of a label' });
+  return value;
+};
+
 /** Labels of the caller: short strings, returned unchanged. */
 export const MetadataSchema = z
-  .record(label(64).min(1), label(512))
-  .refine((metadata) => Object.keys(metadata).length <= 32, 'must have at most 32 keys')
+  .preprocess(
+    refuseProto,
+    z
+      .record(label(64).min(1), label(512))
+      .refine((metadata) => Object.keys(metadata).length <= 32, 'must have at most 32 keys'),
+  )
   .meta({ description: 'Your own labels, at most 32; returned unchanged.', example: { order: '81' } });
 
 /** How long each part of a text-to-image job took, ms. They sum to `total_ms`. */
