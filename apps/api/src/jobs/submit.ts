@@ -95,7 +95,7 @@ export async function submitJob(
   if (admission.stored) return { ...admission.stored, how: 'new', quota };
   if (admission.code !== 'admitted') {
     const existing = await existingJob(parts, caller, admission);
-    // admit.ts says when a job is the request's own.
+    // The job was stored by this request: the command was sent again, because its reply was lost.
     if (existing && admission.code === 'replay' && admission.id === id)
       return { ...existing, how: 'new', quota };
     return existing ?? submitJob(parts, caller, request, identity, options);
