@@ -97,7 +97,7 @@ export async function chaosWorld(options: ChaosWorldOptions = {}): Promise<Chaos
     LEHR_PORT: `${port}`,
     LEHR_API_KEY: key,
     LEHR_WEBHOOK_ALLOW_PRIVATE: 'true',
-    // Simulated workers sign no links, so any secret does; API processes and shipped workers share this one.
+    // Workers sign no links; all API processes share this one.
     LEHR_STORE_SECRET: 'x'.repeat(32),
     ...s3?.env,
     ...env,

@@ -2,6 +2,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
+import { checkStore } from '../../apps/worker/src/doctor/store-check.ts';
 import { ConfigError, claimStore, LehrError, otherStore } from '../../packages/shared/src/index.ts';
 import { NO_LINKS, openObjectStore } from '../../packages/shared/src/objects/index.ts';
 import { freshKeys, startRedis, type TestRedis, testRedis } from '../support/redis.ts';
@@ -97,4 +98,20 @@ test('A store that is down is neither taken nor called another one', async () =>
   expect(await redis.get(keys.storeId)).toBeNull();
   await claimStore(of(own));
   await expect(claimStore(process)).rejects.toMatchObject({ code: 'storage-failed' });
+});
+
+test('The doctor registers no store, and fails for another one with what to do', async () => {
+  const { of, redis, keys } = installation();
+  const [own, other] = [await folderStore(), await folderStore()];
+  await redis.ping();
+  const doctor = ({ store, place }: typeof own) => checkStore(of({ open: async () => store, place }));
+  expect(await doctor(other)).toMatchObject({ state: 'ok' });
+  expect(await redis.get(keys.storeId)).toBeNull();
+  await claimStore(of(own));
+  expect(await doctor(own)).toMatchObject({ state: 'ok', detail: `${own.place} accepts writes` });
+  expect(await doctor(other)).toMatchObject({
+    state: 'fail',
+    detail: expect.stringContaining(own.place),
+    advice: expect.stringContaining('LEHR_STORE=s3'),
+  });
 });
