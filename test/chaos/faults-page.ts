@@ -7,7 +7,7 @@ const HEAD = `# What happens when something fails
 
 <!-- made by npm run test:chaos from test/chaos/results.json; do not edit -->
 
-Each row is a test in [test/chaos](../test/chaos): it starts real processes (API, workers, Redis, a store, a webhook receiver), injects
+Each row is a test in [test/chaos](../test/chaos): it starts real processes (API, workers, Redis as it ships, a store, a webhook receiver), injects
 the fault, and reads back every job. Workers run on a simulated device. After each row, the history of all calls must satisfy:
 
 | | |
