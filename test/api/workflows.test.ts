@@ -252,3 +252,30 @@ test('A text node whose model does not run its type is refused, with the place o
   expect(refused.status).toBe(404);
   expect((await problemOf(refused)).detail).toMatch(/^nodes\.0: .*Offered: words/);
 });
+
+test.each([
+  [
+    'workflow',
+    {
+      type: 'workflow',
+      nodes: [{ id: 'a', type: 'text-to-image', input: { prompt: 'x', negative_prompt: 'once only' } }],
+    },
+  ],
+  [
+    'spoken picture',
+    {
+      type: 'speech-to-image',
+      input: { audio: 'https://x.example/a.wav', negative_prompt: 'once only', language: 'en' },
+    },
+  ],
+])('The record of a %s has its input once, and the job shows it as it was posted', async (_, body) => {
+  const { ask, parts } = await speechWorld();
+  const { id, input } = await jobOf(await ask('POST', '/v1/jobs', body));
+  const stored = Object.values(await parts.redis.hgetall(parts.keys.record(id as JobId))).join();
+  expect(stored.split('once only')).toHaveLength(2);
+  if ('input' in body) {
+    expect(input).toMatchObject({ ...body.input, steps: 8 });
+    expect(Object.keys(input)).not.toContain('prompt');
+    expect(Object.keys(input)).not.toContain('task');
+  } else expect(input).toMatchObject({ nodes: body.nodes });
+});

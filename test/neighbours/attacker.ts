@@ -4,6 +4,7 @@ import { once } from 'node:events';
 import { setPriority } from 'node:os';
 import { fileURLToPath } from 'node:url';
 import { ATTACKS, type AttackContext } from './attacks.ts';
+import { LIST_ATTACKS } from './list-attacks.ts';
 
 interface Order extends AttackContext {
   readonly name: string;
@@ -46,6 +47,7 @@ if (process.argv[1] === THIS_FILE) {
   setPriority(19);
   // Ends with the process that started it.
   process.on('disconnect', () => process.exit());
+  await LIST_ATTACKS[name]?.prepare(context);
   process.send?.('begins');
   await ATTACKS[name](context);
 }

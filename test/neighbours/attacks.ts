@@ -5,6 +5,7 @@ import { readCorpus } from '../fuzz/corpus.ts';
 import type { FuzzRequest } from '../fuzz/request.ts';
 import { send } from '../fuzz/send.ts';
 import { silentFlac } from '../support/audio-files.ts';
+import { LIST_ATTACKS } from './list-attacks.ts';
 
 export interface AttackContext {
   readonly port: number;
@@ -174,4 +175,5 @@ export const ATTACKS: Readonly<Record<string, Attack>> = {
   'flood of long polls': longPolls,
   'half-sent requests': halfSentRequests,
   'bodies without a key': bodiesWithoutKey,
+  ...Object.fromEntries(Object.entries(LIST_ATTACKS).map(([name, { attack }]) => [name, attack])),
 };

@@ -15,7 +15,7 @@ import {
   reviewUnreadable,
   WorkflowRunner,
 } from '../../packages/shared/src/queue/index.ts';
-import { listJobs } from '../../packages/shared/src/records/index.ts';
+import { JobList } from '../../packages/shared/src/records/index.ts';
 import { redisNow } from '../../packages/shared/src/redis/index.ts';
 import { GROUP, newJob, type QueueWorld, queueWorld } from '../support/queue-world.ts';
 import { startRedis, type TestRedis } from '../support/redis.ts';
@@ -26,11 +26,11 @@ beforeAll(async () => {
 });
 afterAll(() => server.stop());
 
-/** As a version would write it whose inputs are not JSON. */
+/** As a version would write it whose metadata are not JSON. */
 const makeNewer = ({ redis, keys }: QueueWorld, id: JobId) =>
-  redis.hset(keys.record(id), 'v', 2, 'input', '<input/>');
+  redis.hset(keys.record(id), 'v', 2, 'metadata', '<metadata/>');
 const makeReadable = ({ redis, keys }: QueueWorld, id: JobId) =>
-  redis.hset(keys.record(id), 'input', '{"prompt":"a red circle"}');
+  redis.hset(keys.record(id), 'metadata', '{}');
 /** As after a fault of memory or a mistake by hand: the scripts cannot compute with it. */
 const damage = ({ redis, keys }: QueueWorld, id: JobId) => redis.hset(keys.record(id), 'cost', 'much');
 const listOf = async ({ redis, keys }: QueueWorld) =>
@@ -73,13 +73,13 @@ test('A batch of starts takes effect for every record that can be read, and says
   expect(outcomes[2].unreadable).toMatchObject({
     id: ids[2],
     version: 2,
-    reason: expect.stringContaining('input'),
+    reason: expect.stringContaining('metadata'),
   });
   expect(await world.redis.hget(world.keys.record(ids[5]), 'state')).toBe('queued');
   await expect
     .poll(() => listOf(world))
     .toEqual({
-      [ids[2]]: { at: expect.any(String), version: 2, reason: 'input: custom' },
+      [ids[2]]: { at: expect.any(String), version: 2, reason: 'metadata: custom' },
       [ids[5]]: { at: expect.any(String), reason: 'cost' },
     });
 });
@@ -131,10 +131,8 @@ test('A page of jobs leaves out a record that cannot be read, and keeps its plac
   const ids = [];
   for (let i = 0; i < 3; i++) ids.push(await world.submit());
   await makeNewer(world, ids[1]);
-  const list = async () =>
-    (await listJobs(world.redis, world.keys, world.records, DEFAULT_TENANT, { limit: 10 })).records.map(
-      ({ id }) => id,
-    );
+  const jobs = new JobList(world.redis, world.keys);
+  const list = async () => (await jobs.page(DEFAULT_TENANT, { limit: 10 }, async ({ id }) => id)).shown;
   expect(await list()).toEqual([ids[2], ids[0]].sort().reverse());
   await makeReadable(world, ids[1]);
   expect(await list()).toHaveLength(3);
@@ -155,7 +153,12 @@ test('A workflow whose node cannot be read is left alone, and the other workflow
   const submit = async () => {
     const node = newJob();
     const nodes = [{ ...node, id: 'a', job: node.id, after: [] }];
-    const job = newJob({ type: 'workflow', queue: 'graphs', workflow: { weight: 1, nodes } });
+    const job = newJob({
+      type: 'workflow',
+      queue: 'graphs',
+      input: { nodes },
+      workflow: { weight: 1, nodes },
+    });
     await workflows.create(job);
     return { id: job.id, node: node.id };
   };

@@ -14,8 +14,9 @@ import {
   WORKFLOW_QUEUE,
   WorkflowRunner,
 } from '../../packages/shared/src/queue/index.ts';
-import type { JobRecord, Move, WorkflowState } from '../../packages/shared/src/records/index.ts';
+import type { JobRecord, Move } from '../../packages/shared/src/records/index.ts';
 import { redisNow } from '../../packages/shared/src/redis/index.ts';
+import type { ReadyNode } from '../../packages/shared/src/workflow/next.ts';
 import { newJob, type QueueWorld, queueWorld } from '../support/queue-world.ts';
 import { startRedis, type TestRedis } from '../support/redis.ts';
 
@@ -37,7 +38,7 @@ const METRICS = {
 };
 const ERROR = { code: 'numeric-error', title: 'x', detail: 'black', retryable: false };
 
-const transcribe = (id: string, after: string[] = []): WorkflowState['nodes'][number] => ({
+const transcribe = (id: string, after: string[] = []): ReadyNode => ({
   id,
   job: newJobId(),
   type: 'speech-to-text',
@@ -47,7 +48,7 @@ const transcribe = (id: string, after: string[] = []): WorkflowState['nodes'][nu
   input: { prompt: after.map((each) => `{{${each}.text}}`).join(' ') },
   after,
 });
-const draw = (id: string, after: string[] = []): WorkflowState['nodes'][number] => ({
+const draw = (id: string, after: string[] = []): ReadyNode => ({
   ...transcribe(id, after),
   type: 'text-to-image',
   model: 'brush@1',
@@ -56,7 +57,7 @@ const draw = (id: string, after: string[] = []): WorkflowState['nodes'][number] 
 
 interface WorkflowWorld extends QueueWorld {
   readonly runner: WorkflowRunner;
-  create(nodes: WorkflowState['nodes']): Promise<JobId>;
+  create(nodes: ReadyNode[]): Promise<JobId>;
   /** Claims and starts the next job of a queue, as a worker does. */
   begin(
     queue: string,
@@ -76,6 +77,7 @@ async function workflowWorld(): Promise<WorkflowWorld> {
         type: 'workflow',
         model: 'workflow@1',
         queue: WORKFLOW_QUEUE,
+        input: { nodes },
         workflow: { weight: 1, nodes },
       });
       await runner.create(job);

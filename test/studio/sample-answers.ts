@@ -189,6 +189,7 @@ const DEAD_LETTERS = DeadLettersSchema.parse({
     attempts: [3, 1, 2][i],
     failed_at: `2026-11-23T09:${40 - i * 11}:12.000Z`,
   })),
+  next_cursor: null,
   unreadable: [{ id: 'job_01m83xq7tp3dfb9dhcqsk0sb99', at: NOW, reason: 'input: invalid_type' }],
 });
 

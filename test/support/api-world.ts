@@ -24,12 +24,14 @@ import { EventLinks } from '../../apps/api/src/follow/event-links.ts';
 import { JobWaits } from '../../apps/api/src/follow/wait.ts';
 import { admissionParts } from '../../apps/api/src/jobs/admission-parts.ts';
 import { DirectCalls } from '../../apps/api/src/jobs/direct-calls.ts';
+import { JobPages } from '../../apps/api/src/jobs/job-pages.ts';
 import { LargeAnswers } from '../../apps/api/src/jobs/large-answers.ts';
 import { Presenter } from '../../apps/api/src/jobs/present.ts';
 import { ActiveRequests } from '../../apps/api/src/limits/active-requests.ts';
 import { CallerLines } from '../../apps/api/src/limits/caller-lines.ts';
 import { StorageQuota } from '../../apps/api/src/limits/storage-quota.ts';
 import { TenantUsage } from '../../apps/api/src/limits/tenant-usage.ts';
+import { DeadLetterView } from '../../apps/api/src/operations/dead-letters.ts';
 import { settingsOf } from '../../apps/api/src/operations/settings.ts';
 import { RolloutStore } from '../../apps/api/src/rollouts/rollout-store.ts';
 import { SessionStore } from '../../apps/api/src/session/session-store.ts';
@@ -167,6 +169,8 @@ export async function apiWorld(url: string, changes: Partial<ApiParts> = {}): Pr
     feeds: new EventFeeds({ channels, redis, keys, records, presenter, clock, log: silentLog, ...changes }),
     eventLinks,
     presenter,
+    deadLetters: new DeadLetterView(redis, keys, records),
+    pages: new JobPages(redis, keys, presenter),
     store,
     storePlace: 'the folder of the test',
     storage,

@@ -21,6 +21,7 @@ import type { EventLinks } from './follow/event-links.ts';
 import type { JobWaits } from './follow/wait.ts';
 import type { AdmissionParts } from './jobs/admission-parts.ts';
 import type { DirectCalls } from './jobs/direct-calls.ts';
+import type { JobPages } from './jobs/job-pages.ts';
 import type { LargeAnswers } from './jobs/large-answers.ts';
 import type { Presenter } from './jobs/present.ts';
 import type { ActiveRequests } from './limits/active-requests.ts';
@@ -28,6 +29,7 @@ import type { CallerLines } from './limits/caller-lines.ts';
 import type { StorageQuota } from './limits/storage-quota.ts';
 import type { TenantUsage } from './limits/tenant-usage.ts';
 import type { ApiEnv } from './middleware/api-env.ts';
+import type { DeadLetterView } from './operations/dead-letters.ts';
 import type { RolloutStore } from './rollouts/rollout-store.ts';
 import type { SessionStore } from './session/session-store.ts';
 import type { WebhookParts } from './webhooks/parts.ts';
@@ -54,6 +56,8 @@ export interface ApiParts extends AdmissionParts {
   readonly feeds: EventFeeds;
   readonly eventLinks: EventLinks;
   readonly presenter: Presenter;
+  readonly pages: JobPages;
+  readonly deadLetters: DeadLetterView;
   readonly store: ObjectStore;
   /** For people: where the store is. */
   readonly storePlace: string;

@@ -34,12 +34,14 @@ import { EventLinks } from './follow/event-links.ts';
 import { JobWaits } from './follow/wait.ts';
 import { admissionParts } from './jobs/admission-parts.ts';
 import { DirectCalls } from './jobs/direct-calls.ts';
+import { JobPages } from './jobs/job-pages.ts';
 import { LargeAnswers } from './jobs/large-answers.ts';
 import { Presenter } from './jobs/present.ts';
 import { ActiveRequests } from './limits/active-requests.ts';
 import { CallerLines } from './limits/caller-lines.ts';
 import { StorageQuota } from './limits/storage-quota.ts';
 import { TenantUsage } from './limits/tenant-usage.ts';
+import { DeadLetterView } from './operations/dead-letters.ts';
 import { settingsOf } from './operations/settings.ts';
 import { RolloutStore } from './rollouts/rollout-store.ts';
 import { SessionStore } from './session/session-store.ts';
@@ -56,6 +58,8 @@ export interface OpenOptions {
   readonly modelsProblem: () => string | undefined;
   /** A connection of the role `api`. */
   readonly redis: Redis;
+  /** A connection of the role `api`, for lists alone. */
+  readonly lists: Redis;
   /** A connection of the role `subscriber`. */
   readonly subscriber: Redis;
   readonly publicUrl: string;
@@ -166,17 +170,21 @@ type Stores = Awaited<ReturnType<typeof openStores>>;
 
 /** What shows jobs and follows them. */
 function openViews(options: OpenOptions, stores: Stores, secret: string) {
-  const { config, redis, subscriber, publicUrl, log } = options;
+  const { config, redis, lists, subscriber, publicUrl, log } = options;
   const { keys, records } = stores;
   const linkTtlS = config.LEHR_LINK_TTL_S;
   const channels = new Channels(subscriber);
   const eventLinks = new EventLinks({ secret, publicUrl, ttlS: linkTtlS, clock });
-  const presenter = new Presenter({ ...stores, clock, publicUrl, linkTtlS, eventLinks });
+  const shown = { ...stores, clock, publicUrl, linkTtlS, eventLinks };
+  const presenter = new Presenter(shown);
+  const listed = new RecordStore(lists, keys, { retentionMs: records.retentionMs });
   return {
     linkTtlS,
     channels,
     eventLinks,
     presenter,
+    deadLetters: new DeadLetterView(lists, keys, listed),
+    pages: new JobPages(lists, keys, new Presenter({ ...shown, records: listed })),
     waits: new JobWaits(channels, keys, clock),
     feeds: new EventFeeds({ channels, redis, keys, records, presenter, clock, log }),
   };

@@ -8,7 +8,8 @@ import {
   type Settings,
   systemClock,
 } from '@lehr/shared';
-import { Janitor } from '@lehr/shared/queue';
+import { GroupQueues, Janitor, WorkflowRunner } from '@lehr/shared/queue';
+import { RecordStore } from '@lehr/shared/records';
 import {
   assertNoEviction,
   assertNothingDropped,
@@ -55,22 +56,19 @@ export interface RunningApi {
 /** Throws ConfigError or StartError when it cannot start; nothing is left open then. */
 export async function startApi({ config, models }: Settings<ApiConfig>, log: Log): Promise<RunningApi> {
   const listeners = await openListeners(config, log);
-  const redis = openRedis(redisAddress(config), 'api');
-  const subscriber = openRedis(redisAddress(config), 'subscriber', 'api-subscriber');
+  const { background, disconnect, ...connections } = connect(config);
+  const { redis } = connections;
   let webhooks: RunningWebhooks | undefined;
-  const disconnect = (): void => {
-    redis.disconnect();
-    subscriber.disconnect();
-  };
   try {
     await reachRedis(redis);
     const url = config.LEHR_PUBLIC_URL ?? localUrl(config.LEHR_HOST, listeners, log);
     const watch = new ModelsWatch({ models, clock: systemClock, log });
     const modelsProblem = () => watch.problem;
-    const parts = await openParts({ config, models, modelsProblem, redis, subscriber, publicUrl: url, log });
+    const parts = await openParts({ config, models, modelsProblem, ...connections, publicUrl: url, log });
     await checkSecrets(config, parts);
     await checkStore(parts);
-    const janitor = newJanitor(parts);
+    const rounds = await over(background, parts);
+    const janitor = newJanitor(rounds);
     const roles = config.LEHR_ROLES.split(',');
     if (roles.includes('webhooks')) webhooks = await startWebhooks(config, parts);
     const { port, operationsPort } = listeners;
@@ -86,14 +84,14 @@ export async function startApi({ config, models }: Settings<ApiConfig>, log: Log
     watch.start();
     reloadOnHangUp(watch);
     const stops = [
-      sweepAbandoned(parts),
-      sweepOutputs(parts, parts.outputTtlMs),
-      endRevokedStreams(parts),
-      keepRecordsBounded(parts),
-      deleteLeftovers(parts),
-      reportCounts(parts),
-      reportProcess(parts, config.LEHR_ROLES),
-      followRollouts(parts),
+      sweepAbandoned(rounds),
+      sweepOutputs(rounds, parts.outputTtlMs),
+      endRevokedStreams(rounds),
+      keepRecordsBounded(rounds),
+      deleteLeftovers(rounds),
+      reportCounts(rounds),
+      reportProcess(rounds, config.LEHR_ROLES),
+      followRollouts(rounds),
     ];
     log.info({ url, port, operationsPort, docs: `${url}/docs`, roles }, 'API is listening');
     const stop = async (): Promise<void> => {
@@ -115,6 +113,30 @@ export async function startApi({ config, models }: Settings<ApiConfig>, log: Log
     disconnect();
     throw error;
   }
+}
+
+/** No list and no round in the background delays what other requests ask of Redis. */
+function connect(config: ApiConfig) {
+  const address = redisAddress(config);
+  const all = {
+    redis: openRedis(address, 'api'),
+    lists: openRedis(address, 'api', 'api-lists'),
+    background: openRedis(address, 'api', 'api-background'),
+    subscriber: openRedis(address, 'subscriber', 'api-subscriber'),
+  };
+  const disconnect = (): void => {
+    for (const each of Object.values(all)) each.disconnect();
+  };
+  return { ...all, disconnect };
+}
+
+/** The same parts over another connection to Redis. */
+async function over<Parts extends ApiParts>(redis: Redis, parts: Parts): Promise<Parts> {
+  const { keys } = parts;
+  const queues = await GroupQueues.open(redis, keys);
+  const records = new RecordStore(redis, keys, { retentionMs: parts.records.retentionMs });
+  const workflows = new WorkflowRunner({ redis, keys, records, queues });
+  return { ...parts, redis, queues, records, workflows };
 }
 
 /** Returns the function that stops it. */

@@ -12,7 +12,7 @@ import type {
 } from '@lehr/shared';
 import type { ObjectStore } from '@lehr/shared/objects';
 import { GROUP_IDLE_MS, type GroupQueues, type JanitorAction, type Repricer } from '@lehr/shared/queue';
-import type { CheckpointStore, JobRecord, RecordStore } from '@lehr/shared/records';
+import type { CheckpointStore, JobOutline, RecordStore } from '@lehr/shared/records';
 import type { Keys, Redis } from '@lehr/shared/redis';
 import type { Tracing } from '@lehr/shared/tracing';
 import type { AudioProcessor, DecodeObserver } from './audio/audio-processor.ts';
@@ -116,7 +116,7 @@ export interface WorkerObserver extends DecodeObserver {
   /** The janitor repaired or removed so many jobs or groups. */
   janitorDid(action: JanitorAction, count: number): void;
   /** A job's deadline passed while it waited. */
-  expired(job: JobRecord): void;
+  expired(job: JobOutline): void;
   /** `bytes` are those that were written. */
   checkpoint(queue: string, outcome: CheckpointOutcome, bytes?: number): void;
   leaseLost(): void;

@@ -51,8 +51,8 @@ export const operationCalls = (transport: Transport) => ({
     transport.call('get', '/v1/usage', {}, { idempotent: true, signal }),
 
   /** Failed jobs of all tenants, and what no process could read. */
-  deadLetters: ({ signal }: CallOptions = {}): Promise<DeadLetters> =>
-    transport.call('get', '/v1/dead-letters', {}, { idempotent: true, signal }),
+  deadLetters: ({ cursor, signal }: CallOptions & { readonly cursor?: string | undefined } = {}): Promise<DeadLetters> =>
+    transport.call('get', '/v1/dead-letters', { query: { cursor } }, { idempotent: true, signal }),
 
   /** Rates, errors and waits between API, queues, workers and receivers. It changes at most once a second. */
   traffic: ({ signal }: CallOptions = {}): Promise<Traffic> =>

@@ -10,7 +10,7 @@ export interface paths {
         };
         /**
          * List your jobs, newest first
-         * @description A cursor stays valid while jobs are created and deleted. With a filter that few jobs match, a page can be short and still have a next one.
+         * @description A cursor stays valid while jobs are created and deleted. With a filter that few jobs match, or with jobs of long inputs, a page can be short and still have a next one.
          */
         readonly get: operations["listJobs"];
         readonly put?: never;
@@ -490,7 +490,7 @@ export interface paths {
         };
         /**
          * List failed jobs of all tenants
-         * @description Jobs that failed for good, without their inputs, and jobs and workers whose stored form could not be read. It is read at most once in five seconds.
+         * @description Jobs that failed for good, newest failure first, without their inputs, and jobs and workers whose stored form could not be read.
          */
         readonly get: operations["listDeadLetters"];
         readonly put?: never;
@@ -2305,7 +2305,7 @@ export interface components {
         readonly DeadLetters: {
             /** @enum {string} */
             readonly object: "dead-letters";
-            /** @description At most 100 failed jobs, newest first, among the newest 100 jobs of each of the 50 tenants that made jobs last. Without their inputs and results. */
+            /** @description At most 100 failed jobs of all tenants, newest failure first. Without their inputs and results. */
             readonly failed: readonly {
                 readonly job: string;
                 readonly tenant: string;
@@ -2319,6 +2319,8 @@ export interface components {
                 /** Format: date-time */
                 readonly failed_at: string;
             }[];
+            /** @description For `?cursor=`; null on the last page. */
+            readonly next_cursor: string | null;
             /** @description At most 100 jobs and workers that a process could not read. */
             readonly unreadable: readonly {
                 readonly id: string;
@@ -5067,20 +5069,32 @@ export interface operations {
     };
     readonly listDeadLetters: {
         readonly parameters: {
-            readonly query?: never;
+            readonly query?: {
+                /** @description `next_cursor` of the previous page. */
+                readonly cursor?: string;
+            };
             readonly header?: never;
             readonly path?: never;
             readonly cookie?: never;
         };
         readonly requestBody?: never;
         readonly responses: {
-            /** @description The newest failures. */
+            /** @description A page of failures. */
             readonly 200: {
                 headers: {
                     readonly [name: string]: unknown;
                 };
                 content: {
                     readonly "application/json": components["schemas"]["DeadLetters"];
+                };
+            };
+            /** @description Invalid request (`invalid-request`) */
+            readonly 400: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
                 };
             };
             /** @description Not authenticated (`unauthenticated`) */

@@ -48,6 +48,7 @@ export async function cancelAbandoned(parts: AbandonedParts): Promise<void> {
     const outcomes = await parts.records.apply(due.map((job) => ({ move: 'cancel', ...job })));
     const canceled = due.filter((_, i) => outcomes[i].code === 'ok').map(({ id }) => id);
     parts.metrics.janitorActions.inc({ action: 'canceled' }, canceled.length);
-    for (const record of await parts.records.readMany(canceled)) if (record) await leaveQueue(parts, record);
+    const { records } = await parts.records.outlines(canceled);
+    for (const record of records) if (record) await leaveQueue(parts, record);
   }
 }

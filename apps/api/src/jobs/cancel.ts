@@ -1,7 +1,7 @@
 /** Cancels a job, and deletes one that is over. */
 import { LehrError } from '@lehr/shared';
 import type { GroupQueues, WorkflowRunner } from '@lehr/shared/queue';
-import { isTerminal, type JobRecord, type RecordStore } from '@lehr/shared/records';
+import { isTerminal, type JobOutline, type JobRecord, type RecordStore } from '@lehr/shared/records';
 import type { Keys, Redis } from '@lehr/shared/redis';
 import type { WebhookParts } from '../webhooks/parts.ts';
 import { deleteJobObjects, type JobObjectParts } from './job-objects.ts';
@@ -16,7 +16,7 @@ interface CancelParts {
 /** `requested`: the worker that runs the job has yet to stop it; `canceled`: done; `over`: the job had ended before. */
 export type CancelOutcome = 'canceled' | 'requested' | 'over';
 
-export async function cancelJob(parts: CancelParts, record: JobRecord): Promise<CancelOutcome> {
+export async function cancelJob(parts: CancelParts, record: JobOutline): Promise<CancelOutcome> {
   const [{ code }] = await parts.records.apply([{ move: 'cancel', id: record.id }]);
   if (code === 'requested') return 'requested';
   if (code !== 'ok') return 'over';
@@ -25,7 +25,7 @@ export async function cancelJob(parts: CancelParts, record: JobRecord): Promise<
 }
 
 /** For a job that was cancelled while it waited. */
-export async function leaveQueue(parts: CancelParts, record: JobRecord): Promise<void> {
+export async function leaveQueue(parts: CancelParts, record: JobOutline): Promise<void> {
   // After a crash here a worker removes the queue entry when it claims it and finds the record ended, and the janitor
   // advances the workflow.
   if (record.workflow) await parts.workflows.advance(record.id);
@@ -52,7 +52,7 @@ export async function deleteJob(parts: DeleteParts, record: JobRecord): Promise<
     );
   }
   const ids = record.workflow?.nodes.map(({ job }) => job) ?? [];
-  const nodes = ids.length > 0 ? await parts.records.readMany(ids) : [];
+  const { records: nodes } = await parts.records.outlines(ids);
   if (nodes.some((node) => node && !isTerminal(node.state))) {
     await parts.workflows.advance(record.id);
     return false;
@@ -65,7 +65,7 @@ export async function deleteJob(parts: DeleteParts, record: JobRecord): Promise<
   return true;
 }
 
-async function deleteRecord(parts: DeleteParts, record: JobRecord): Promise<void> {
+async function deleteRecord(parts: DeleteParts, record: JobOutline): Promise<void> {
   // The worker that ended the job may have yet to close its entry.
   if (!(await parts.queues.of(record.queue).remove(record.id))) await noteOpenEntry(parts, record);
   await parts.webhooks.deliveries.delete(record.id);

@@ -1,13 +1,20 @@
 /** The nodes of a workflow, its progress and its input, as the API shows them. */
 import type { Job, NodeState, Progress } from '@lehr/shared';
-import { isTerminal, type JobRecord, toJobError, type WorkflowState } from '@lehr/shared/records';
+import {
+  isTerminal,
+  type JobOutline,
+  type JobRecord,
+  toJobError,
+  WorkflowInputSchema,
+  type WorkflowState,
+} from '@lehr/shared/records';
 import type { OutputPresenter } from './present-output.ts';
 
 /** `records` are in the order of the nodes of the workflow `job`; undefined for a node that has no job yet. */
 export function presentNodes(
   job: JobRecord,
   workflow: WorkflowState,
-  records: readonly (JobRecord | undefined)[],
+  records: readonly (JobOutline | undefined)[],
   outputs: OutputPresenter,
 ): Promise<NodeState[]> {
   return Promise.all(
@@ -29,11 +36,11 @@ export function presentNodes(
 }
 
 /** A node that started while its workflow ended is stopped again; what is shown of an ended workflow does not change. */
-const startedBeforeEnd = (job: JobRecord, node: JobRecord | undefined): JobRecord | undefined =>
+const startedBeforeEnd = (job: JobRecord, node: JobOutline | undefined): JobOutline | undefined =>
   node && 'finished_at' in job && node.created_at > job.finished_at ? undefined : node;
 
 /** A node that has not ended before its workflow ends as canceled, though its worker may have yet to stop it. */
-const statusIn = (job: JobRecord, node: JobRecord): JobRecord['state'] =>
+const statusIn = (job: JobRecord, node: JobOutline): JobRecord['state'] =>
   isTerminal(job.state) && !isTerminal(node.state) ? 'canceled' : node.state;
 
 /** Counts nodes as steps. */
@@ -46,8 +53,26 @@ export function progressOf(nodes: readonly NodeState[]): Progress {
   return { fraction, stage: 'nodes', step: ended, steps: nodes.length };
 }
 
-/** The input as posted, but audio and pictures sent inside the request are shown as `data:` alone, and stored texts as their number. `url` makes links to uploaded files. */
-export function presentInput(input: Job['input'], url: (path: string) => string): Job['input'] {
+/**
+ * The input as posted, but audio and pictures sent inside the request are shown as `data:` alone, and stored texts as their number. `url`
+ * makes links to uploaded files.
+ */
+export function presentInput(
+  { type, input }: Pick<JobRecord, 'type' | 'input'>,
+  url: (path: string) => string,
+): Job['input'] {
+  return presentFields(type === 'speech-to-image' ? spokenPicture(input) : input, url);
+}
+
+/** Its nodes are made by Lehr: the caller sees the fields of both. */
+function spokenPicture(input: Job['input']): Job['input'] {
+  const { nodes, ...posted } = WorkflowInputSchema.parse(input);
+  const [listen, draw] = nodes.map((node) => node.input);
+  const { prompt: _, ...picture } = draw;
+  return { ...posted, ...picture, audio: listen.audio };
+}
+
+function presentFields(input: Job['input'], url: (path: string) => string): Job['input'] {
   const { audio, image, nodes, texts } = input;
   return {
     ...input,
@@ -55,7 +80,7 @@ export function presentInput(input: Job['input'], url: (path: string) => string)
     ...(isSource(image) && { image: presentMedia(image, url) }),
     ...(isStoredTexts(texts) && { texts: { count: texts.count } }),
     ...(Array.isArray(nodes) && {
-      nodes: nodes.map((node) => ({ ...node, input: presentInput(node.input, url) })),
+      nodes: nodes.map((node) => ({ ...node, input: presentFields(node.input, url) })),
     }),
   };
 }

@@ -1,7 +1,13 @@
 /** Presents a record as the API's job. */
 import type { Job } from '@lehr/shared';
 import type { GroupQueues } from '@lehr/shared/queue';
-import { isTerminal, type JobRecord, type RecordStore, toJobError } from '@lehr/shared/records';
+import {
+  isTerminal,
+  type JobOutline,
+  type JobRecord,
+  type RecordStore,
+  toJobError,
+} from '@lehr/shared/records';
 import type { ExpectedWorkers } from '../fleet/expected-workers.ts';
 import { type FleetView, serving } from '../fleet/fleet-view.ts';
 import type { EventLinks } from '../follow/event-links.ts';
@@ -43,7 +49,7 @@ export class Presenter {
     const self = this.url(`/v1/jobs/${record.id}`);
     const { workflow } = record;
     const nodeRecords = workflow
-      ? await this.#options.records.readMany(workflow.nodes.map(({ job }) => job))
+      ? (await this.#options.records.outlines(workflow.nodes.map(({ job }) => job))).records
       : [];
     const nodes = workflow && (await presentNodes(record, workflow, nodeRecords, this.#outputs));
     return {
@@ -61,7 +67,7 @@ export class Presenter {
       deadline_at: isoOrNull(record.deadline_at),
       queue: await this.#place(record, nodeRecords, position),
       progress: progressNow(record, nodes),
-      input: presentInput(record.input, (path) => this.url(path)),
+      input: presentInput(record, (path) => this.url(path)),
       output: record.state === 'succeeded' ? await this.#outputs.outputs(record.output, brief) : null,
       error: record.state === 'failed' ? toJobError(record.error) : null,
       metrics: record.state === 'succeeded' ? record.metrics : null,
@@ -81,8 +87,8 @@ export class Presenter {
 
   /** Null unless the job waits; for a workflow, the place of its first waiting node. */
   async #place(
-    record: JobRecord,
-    nodes: readonly (JobRecord | undefined)[] = [],
+    record: JobOutline,
+    nodes: readonly (JobOutline | undefined)[] = [],
     known?: number,
   ): Promise<Job['queue']> {
     if (record.state !== 'queued') return null;
@@ -122,7 +128,7 @@ function progressNow(record: JobRecord, nodes: Job['nodes']): Job['progress'] {
 /** The job's version; changes with every change of the record. */
 export const etagOf = (record: JobRecord): string => `"${record.rev}"`;
 
-export const isOver = (record: JobRecord): boolean => isTerminal(record.state);
+export const isOver = (record: JobOutline): boolean => isTerminal(record.state);
 
 const iso = (ms: number): string => new Date(ms).toISOString();
 const isoOrNull = (ms: number | undefined): string | null => (ms === undefined ? null : iso(ms));

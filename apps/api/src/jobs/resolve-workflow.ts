@@ -19,6 +19,8 @@ export interface ResolvedWorkflow extends Omit<ResolvedWork, 'attached'> {
   readonly attachments: readonly Attachment[];
 }
 
+type NodeInput = Pick<WorkflowNode, 'id' | 'type'> & Pick<ResolvedWork, 'input'>;
+
 export type WorkflowRequest = Extract<JobRequest, { type: 'speech-to-image' | 'workflow' }>;
 
 /** Throws `model-not-found` and `invalid-input`, with pointers into the request as it was posted. */
@@ -41,7 +43,7 @@ export async function resolveWorkflow(
   );
   const workflow: WorkflowState = {
     weight,
-    nodes: resolved.map(({ node, after, work: { attached: _, ...work } }) => ({
+    nodes: resolved.map(({ node, after, work: { attached: _, input: __, ...work } }) => ({
       ...work,
       id: node.id,
       job: newJobId(),
@@ -53,25 +55,24 @@ export async function resolveWorkflow(
     model: [...new Set(workflow.nodes.map(({ model }) => model))].join('+'),
     queue: WORKFLOW_QUEUE,
     cost: workflow.nodes.reduce((sum, { cost }) => sum + cost, 0),
-    input: shownInput(request, nodes, workflow),
+    input: storedInput(
+      request,
+      nodes.map(({ id, type }) => {
+        const input = resolved.find(({ node }) => node.id === id)?.work.input ?? {};
+        return { id, type, input };
+      }),
+    ),
     workflow,
     attachments: resolved.flatMap(({ work }) => work.attached ?? []),
   };
 }
 
-/** The input for the record: as posted, with the places of audio and pictures instead of their bytes. */
-function shownInput(
-  request: WorkflowRequest,
-  nodes: readonly WorkflowNode[],
-  workflow: WorkflowState,
-): Record<string, unknown> {
-  const inputOf = (id: string) => workflow.nodes.find((node) => node.id === id)?.input ?? {};
-  if (request.type === 'workflow') {
-    return { nodes: nodes.map(({ id, type }) => ({ id, type, input: inputOf(id) })) };
-  }
-  const [listen, draw] = nodes.map(({ id }) => inputOf(id));
-  const { prompt: _, ...picture } = draw;
-  return { ...request.input, ...picture, audio: listen.audio };
+/** The inputs of the nodes, as posted, and of a spoken picture what no node has: the language and task as the caller gave them. */
+function storedInput(request: WorkflowRequest, nodes: readonly NodeInput[]): Record<string, unknown> {
+  if (request.type === 'workflow') return { nodes };
+  const { audio: _, ...posted } = request.input;
+  const picture = nodes[1].input;
+  return { ...Object.fromEntries(Object.entries(posted).filter(([name]) => !(name in picture))), nodes };
 }
 
 /** Pointers into the request as posted: a speech-to-image request has no nodes. */

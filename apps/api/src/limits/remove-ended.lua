@@ -99,6 +99,8 @@ for _, id in ipairs(ids) do
     if parts then
       for _, part in ipairs(parts) do freed = freed + remove(unpack(part)) end
       redis.call('ZREM', KEYS[1], id)
+      redis.call('ZREM', KEYS[1] .. ':' .. known[1], id)
+      redis.call('ZREM', prefix .. ':failed', known[2] .. ' ' .. id)
       removed = removed + 1
     else
       kept = kept + 1

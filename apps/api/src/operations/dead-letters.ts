@@ -1,75 +1,49 @@
-/** Jobs that failed for good, and what no process could read. Read once in five seconds for all callers. */
-import type { Clock, DeadLetters, JobId, TenantId } from '@lehr/shared';
-import { type JobRecord, type RecordStore, toJobError, UnreadableList } from '@lehr/shared/records';
+/** Jobs that failed for good, newest failure first, and what no process could read. */
+import type { DeadLetters, JobId } from '@lehr/shared';
+import { type JobOutline, type RecordStore, toJobError, UnreadableList } from '@lehr/shared/records';
 import type { Keys, Redis } from '@lehr/shared/redis';
-import { Recent } from '../recent.ts';
+import { refusal } from '../field-problems.ts';
 
-const TTL_MS = 5_000;
-const MAX_TENANTS = 50;
-const MAX_JOBS_OF_TENANT = 100;
 const MAX_SHOWN = 100;
-
-export interface DeadLetterParts {
-  readonly redis: Redis;
-  readonly keys: Keys;
-  readonly records: RecordStore;
-  readonly clock: Clock;
-}
+/** As keys.failed has them. */
+const ENTRY = /^\d{13} \S+$/;
 
 export class DeadLetterView {
-  readonly #parts: DeadLetterParts;
-  readonly #recent: Recent<DeadLetters>;
+  readonly #redis: Redis;
+  readonly #keys: Keys;
+  readonly #records: RecordStore;
 
-  constructor(parts: DeadLetterParts) {
-    this.#parts = parts;
-    this.#recent = new Recent(() => this.#read(), TTL_MS, parts.clock);
+  constructor(redis: Redis, keys: Keys, records: RecordStore) {
+    this.#redis = redis;
+    this.#keys = keys;
+    this.#records = records;
   }
 
-  get(): Promise<DeadLetters> {
-    return this.#recent.get();
+  /** `cursor` is from the page before. Throws `invalid-request` for what is no cursor. */
+  async page(cursor?: string): Promise<DeadLetters> {
+    const { failed: index } = this.#keys;
+    const after = cursor === undefined ? '+' : `(${decodeCursor(cursor)}`;
+    const entries = await this.#redis.zrange(index, after, '-', 'BYLEX', 'REV', 'LIMIT', 0, MAX_SHOWN + 1);
+    const shown = entries.slice(0, MAX_SHOWN);
+    const { records } = await this.#records.outlines(shown.map((entry) => entry.split(' ')[1] as JobId));
+    const last = entries.length > MAX_SHOWN ? shown.at(-1) : undefined;
+    return {
+      object: 'dead-letters',
+      failed: records.flatMap((record) => (record?.state === 'failed' ? [present(record)] : [])),
+      next_cursor: last === undefined ? null : Buffer.from(last).toString('base64url'),
+      unreadable: await new UnreadableList(this.#redis, this.#keys).list(MAX_SHOWN),
+    };
   }
+}
 
-  async #read(): Promise<DeadLetters> {
-    const { redis, keys } = this.#parts;
-    const tenants = await this.#lastTenants();
-    const failed: DeadLetters['failed'] = [];
-    // One after the other, so that the process does other work between them.
-    for (const tenant of tenants) failed.push(...(await this.#failedOf(tenant)));
-    failed.sort((a, b) => (a.failed_at > b.failed_at ? -1 : 1));
-    const unreadable = await new UnreadableList(redis, keys).list(MAX_SHOWN);
-    return { object: 'dead-letters', failed: failed.slice(0, MAX_SHOWN), unreadable };
-  }
-
-  /** Those that made jobs last. The ids of jobs are in order of time. */
-  async #lastTenants(): Promise<TenantId[]> {
-    const { redis, keys } = this.#parts;
-    const all = (await redis.smembers(keys.tenants)) as TenantId[];
-    const pipeline = redis.pipeline();
-    for (const tenant of all) pipeline.zrange(keys.jobsOf(tenant), '+', '-', 'BYLEX', 'REV', 'LIMIT', 0, 1);
-    const newest = ((await pipeline.exec()) ?? []).map(([error, ids]) => {
-      if (error) throw error;
-      return (ids as JobId[]).at(0);
-    });
-    const active = all.flatMap((tenant, i) => {
-      const job = newest[i];
-      return job === undefined ? [] : [{ tenant, job }];
-    });
-    active.sort((a, b) => (a.job > b.job ? -1 : 1));
-    return active.slice(0, MAX_TENANTS).map(({ tenant }) => tenant);
-  }
-
-  async #failedOf(tenant: TenantId): Promise<DeadLetters['failed']> {
-    const { redis, keys, records } = this.#parts;
-    const range = ['+', '-', 'BYLEX', 'REV', 'LIMIT', 0, MAX_JOBS_OF_TENANT] as const;
-    const ids = (await redis.zrange(keys.jobsOf(tenant), ...range)) as JobId[];
-    if (ids.length === 0) return [];
-    const found = await records.find(ids);
-    return found.records.flatMap((record) => (record?.state === 'failed' ? [present(record)] : []));
-  }
+function decodeCursor(cursor: string): string {
+  const entry = Buffer.from(cursor, 'base64url').toString();
+  if (ENTRY.test(entry)) return entry;
+  throw refusal('invalid-request', [{ pointer: '?cursor', detail: 'is not a cursor of this list' }]);
 }
 
 /** Without the input, and without the error's detail, which may name parts of it. */
-function present(record: Extract<JobRecord, { state: 'failed' }>): DeadLetters['failed'][number] {
+function present(record: Extract<JobOutline, { state: 'failed' }>): DeadLetters['failed'][number] {
   const { id, tenant, type, model, attempt, finished_at } = record;
   const { code, title } = toJobError(record.error);
   const failed_at = new Date(finished_at).toISOString();

@@ -7,7 +7,7 @@ import { type Clock, formatModelRef, groupQueueName, type JobId, parseGroupQueue
 import type { GroupQueues } from '@lehr/shared/queue';
 import {
   formatShare,
-  type JobRecord,
+  type JobOutline,
   parseShare,
   type Reassignment,
   type RecordStore,
@@ -21,7 +21,7 @@ export interface MoveParts {
   readonly redis: Redis;
   readonly keys: Keys;
   readonly queues: GroupQueues;
-  readonly records: Pick<RecordStore, 'readMany' | 'reassign'>;
+  readonly records: Pick<RecordStore, 'outlines' | 'reassign'>;
   readonly audit: Pick<AuditLog, 'append'>;
   readonly clock: Clock;
 }
@@ -103,7 +103,7 @@ async function moveSome(
   route: Route,
   ids: readonly JobId[],
 ): Promise<number> {
-  const found = await records.readMany(ids);
+  const { records: found } = await records.outlines(ids);
   const moves = found.flatMap((record) => (record ? reassignment(route, record) : []));
   const outcomes = await records.reassign(moves);
   const moved = outcomes.flatMap(({ code, record }) => (code === 'ok' && record ? [record] : []));
@@ -113,7 +113,7 @@ async function moveSome(
 }
 
 /** Empty unless the rollout chose the version of the job. A node keeps its version: its workflow names it. */
-function reassignment({ rollout, from, to, model }: Route, record: JobRecord): Reassignment[] {
+function reassignment({ rollout, from, to, model }: Route, record: JobOutline): Reassignment[] {
   const share = parseShare(record.rollout);
   if (record.state !== 'queued' || record.parent || share?.rollout !== rollout || share.side === 'shadow') {
     return [];

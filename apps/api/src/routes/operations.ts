@@ -1,9 +1,8 @@
 /** What operators read of the whole installation; requires the scope `admin`. */
-import { createRoute, type z } from '@hono/zod-openapi';
+import { createRoute, z } from '@hono/zod-openapi';
 import { DeadLettersSchema, SettingListSchema, TrafficSchema, UsageSchema } from '@lehr/shared';
 import type { Api, ApiParts } from '../api.ts';
 import { requires } from '../middleware/auth.ts';
-import { DeadLetterView } from '../operations/dead-letters.ts';
 import { TenantUseView } from '../operations/tenant-use.ts';
 import { TrafficView } from '../operations/traffic.ts';
 import { BEARER, problemsWithKey } from '../responses.ts';
@@ -51,15 +50,28 @@ const usageRoute = routeOf({
   answer: 'The use of the tenants.',
   schema: UsageSchema,
 });
-const deadLettersRoute = routeOf({
-  path: '/v1/dead-letters',
-  operationId: 'listDeadLetters',
-  summary: 'List failed jobs of all tenants',
-  description:
-    'Jobs that failed for good, without their inputs, and jobs and workers whose stored form could not be read. It is read at most ' +
-    'once in five seconds.',
-  answer: 'The newest failures.',
-  schema: DeadLettersSchema,
+const deadLettersRoute = createRoute({
+  ...routeOf({
+    path: '/v1/dead-letters',
+    operationId: 'listDeadLetters',
+    summary: 'List failed jobs of all tenants',
+    description:
+      'Jobs that failed for good, newest failure first, without their inputs, and jobs and workers whose stored form could not be read.',
+    answer: 'A page of failures.',
+    schema: DeadLettersSchema,
+  }),
+  request: {
+    query: z.strictObject({
+      cursor: z.string().max(200).optional().meta({ description: '`next_cursor` of the previous page.' }),
+    }),
+  },
+  responses: {
+    200: {
+      description: 'A page of failures.',
+      content: { 'application/json': { schema: DeadLettersSchema } },
+    },
+    ...problemsWithKey('invalid-request'),
+  },
 });
 const trafficRoute = routeOf({
   path: '/v1/traffic',
@@ -74,7 +86,6 @@ const trafficRoute = routeOf({
 
 export function operationsApiRoutes(app: Api, parts: ApiParts): void {
   const usage = new TenantUseView(parts);
-  const deadLetters = new DeadLetterView(parts);
   const traffic = new TrafficView(parts);
 
   app.openapi(settingsRoute, (c) => {
@@ -87,7 +98,7 @@ export function operationsApiRoutes(app: Api, parts: ApiParts): void {
   });
   app.openapi(deadLettersRoute, async (c) => {
     c.header('cache-control', 'no-store');
-    return c.json(await deadLetters.get(), 200);
+    return c.json(await parts.deadLetters.page(c.req.valid('query').cursor), 200);
   });
   app.openapi(trafficRoute, async (c) => {
     c.header('cache-control', 'no-store');

@@ -57,8 +57,9 @@ export const DeadLettersSchema = z
     object: z.literal('dead-letters'),
     failed: z.array(FailedJobSchema).meta({
       description:
-        'At most 100 failed jobs, newest first, among the newest 100 jobs of each of the 50 tenants that made jobs last. Without their inputs and results.',
+        'At most 100 failed jobs of all tenants, newest failure first. Without their inputs and results.',
     }),
+    next_cursor: z.string().nullable().meta({ description: 'For `?cursor=`; null on the last page.' }),
     unreadable: z
       .array(z.object({ id: z.string(), at: z.string(), reason: z.string() }))
       .meta({ description: 'At most 100 jobs and workers that a process could not read.' }),

@@ -184,7 +184,7 @@ if #passed > 0 then redis.call('ZREM', KEYS[10], unpack(passed)) end
 redis.call('ZADD', KEYS[10], start + math.max(1, cost) / tonumber(ARGV[12]), tenant)
 redis.call('HSET', KEYS[3], last, now)
 
-redis.call('ZADD', KEYS[1], now, id)
+redis.call('ZADD', KEYS[1], 0, id)
 redis.call('ZADD', KEYS[6], now, id)
 local reservation = tenant
 if ARGV[8] ~= '' then

@@ -4,7 +4,7 @@
  */
 import type { Clock } from '../clock.ts';
 import type { Log } from '../log.ts';
-import type { JobRecord, RecordStore } from '../records/index.ts';
+import type { JobOutline, RecordStore } from '../records/index.ts';
 import { type Keys, type Redis, redisNow } from '../redis/index.ts';
 import { Failures } from './failures.ts';
 import type { GroupQueues } from './group-queues.ts';
@@ -33,7 +33,7 @@ export interface JanitorOptions {
   /** How long a group must be idle until it is retired; an hour by default. */
   readonly groupIdleMs?: number;
   /** Called for every waiting job that this janitor expired: no worker reports its end. */
-  readonly onExpired?: (job: JobRecord) => void;
+  readonly onExpired?: (job: JobOutline) => void;
   /** Called after each step that did something, with the number of jobs or groups. */
   readonly onDone?: (action: JanitorAction, count: number) => void;
 }

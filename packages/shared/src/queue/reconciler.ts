@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs';
 import type { JobId, TenantId } from '../ids.ts';
 import {
   isTerminal,
-  type JobRecord,
+  type JobOutline,
   PLANNED_LUA,
   type RecordStore,
   SCHEMA_VERSION,
@@ -74,11 +74,11 @@ interface SearchParts {
 }
 
 /** Also drops ids without a record, and marks workflows as due. */
-async function lostAmong(parts: SearchParts, ids: readonly JobId[], now: number): Promise<JobRecord[]> {
+async function lostAmong(parts: SearchParts, ids: readonly JobId[], now: number): Promise<JobOutline[]> {
   const { redis, keys, records } = parts;
-  const { records: live, missing } = await records.find(ids);
+  const { records: live, missing } = await records.outlines(ids);
   if (missing.length > 0) await dropWithoutRecord(redis, keys, missing);
-  const unfinished = live.filter((record) => record && !isTerminal(record.state)) as JobRecord[];
+  const unfinished = live.filter((record) => record && !isTerminal(record.state)) as JobOutline[];
   const workflows = unfinished.filter(({ workflow }) => workflow);
   // A workflow has no place in a queue to lose; it is advanced again. One that is marked already keeps its place.
   if (workflows.length > 0) {
@@ -117,13 +117,13 @@ async function dropWithoutRecord(redis: Redis, keys: Keys, ids: readonly JobId[]
 /** The records whose BullMQ job is missing or already finished. */
 async function withoutJob(
   { redis, queues, failures }: SearchParts,
-  candidates: readonly JobRecord[],
-): Promise<JobRecord[]> {
+  candidates: readonly JobOutline[],
+): Promise<JobOutline[]> {
   const pipeline = redis.pipeline();
   for (const record of candidates)
     pipeline.hmget(queues.of(record.queue).jobKey(record.id), 'timestamp', 'finishedOn');
   const replies = (await pipeline.exec()) ?? [];
-  const missing: JobRecord[] = [];
+  const missing: JobOutline[] = [];
   for (const [i, [error, reply]] of replies.entries()) {
     await failures.try(async () => {
       if (error) throw error;
@@ -137,7 +137,7 @@ async function withoutJob(
 }
 
 /** Adds a node as a child of its flow, or alone if BullMQ has lost the flow; then the records alone drive the workflow. */
-async function addAgain(queues: GroupQueues, record: JobRecord): Promise<void> {
+async function addAgain(queues: GroupQueues, record: JobOutline): Promise<void> {
   const queue = queues.of(record.queue);
   const job = { ...record, admitted_at: record.admitted_at ?? record.created_at };
   const score = record.score ?? firstScore(record.priority);
@@ -163,8 +163,8 @@ export async function expireOverdue(
   records: RecordStore,
   now: number,
   signal?: AbortSignal,
-): Promise<JobRecord[]> {
-  const expired: JobRecord[] = [];
+): Promise<JobOutline[]> {
+  const expired: JobOutline[] = [];
   // Running jobs stay in the set until their workers have stopped them, and jobs that cannot be read until a process can.
   let passed = 0;
   while (!signal?.aborted) {
@@ -181,7 +181,7 @@ export async function expireOverdue(
     const gone = overdue.filter((_, i) => outcomes[i].code === 'missing');
     if (gone.length > 0) await redis.zrem(keys.deadlines, ...gone);
     const ids = overdue.filter((_, i) => outcomes[i].code === 'ok');
-    const found = (await records.readMany(ids)).filter((record) => record !== undefined);
+    const found = (await records.outlines(ids)).records.filter((record) => record !== undefined);
     await Promise.all(found.map((record) => queues.of(record.queue).remove(record.id)));
     expired.push(...found);
     passed += outcomes.filter(({ code }) => code === 'stale' || code === 'unreadable').length;

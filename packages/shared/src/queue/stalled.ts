@@ -37,7 +37,7 @@ export async function recoverStalled(
 async function recoverGroup(queue: GroupQueue, records: RecordStore): Promise<JobId[]> {
   const ids = await queue.recoverStalled();
   if (ids.length === 0) return ids;
-  const found = (await records.readMany(ids)).filter((record) => record !== undefined);
+  const found = (await records.outlines(ids)).records.filter((record) => record !== undefined);
   await queue.restore(found.map(({ id, score, priority }) => [id, score ?? firstScore(priority)]));
   // This move names no lease, so it is refused once a worker holds one: it cannot disturb a new attempt.
   await records.apply(ids.map((id) => ({ move: 'requeue', id })));

@@ -13,6 +13,7 @@ import type { JobId, LeaseToken } from '../ids.ts';
 import {
   type Created,
   isTerminal,
+  type JobOutline,
   type JobOutput,
   type JobRecord,
   type Move,
@@ -20,7 +21,7 @@ import {
   type RecordStore,
 } from '../records/index.ts';
 import { type Keys, type Redis, redisNow } from '../redis/index.ts';
-import { nextMove, type WorkflowNodeState } from '../workflow/next.ts';
+import { nextMove, type ReadyNode } from '../workflow/next.ts';
 import { Admitter } from './admission.ts';
 import { Failures } from './failures.ts';
 import type { Claim, GroupQueue } from './group-queue.ts';
@@ -62,11 +63,11 @@ export class WorkflowRunner {
     const [record] = await records.readMany([id]);
     if (!record?.workflow) return;
     const { workflow } = record;
-    const { records: nodes, unreadable } = await records.find(workflow.nodes.map(({ job }) => job));
+    const { records: nodes, unreadable } = await records.outlines(workflow.nodes.map(({ job }) => job));
     // A process that can read all nodes advances it.
     if (unreadable.length > 0) return;
     if (isTerminal(record.state)) return this.#stopNodes(nodes);
-    const next = nextMove(workflow, nodes);
+    const next = nextMove(workflow, record.input, nodes);
     switch (next.kind) {
       case 'continue':
         if (next.start.length > 0) {
@@ -143,7 +144,7 @@ export class WorkflowRunner {
    * A node is admitted to the end of its own queue with its tenant's share, as if it were requested alone. Returns false when
    * another process starts it at this moment.
    */
-  async #start(parent: JobRecord, weight: number, node: WorkflowNodeState): Promise<boolean> {
+  async #start(parent: JobRecord, weight: number, node: ReadyNode): Promise<boolean> {
     const { records, queues } = this.#options;
     const admission = await this.#admitter.admit({
       id: node.job,
@@ -184,7 +185,7 @@ export class WorkflowRunner {
   }
 
   /** The images of all nodes, in order, and the last transcript. */
-  async #result(parent: JobRecord, nodes: readonly (JobRecord | undefined)[]): Promise<Move['fields']> {
+  async #result(parent: JobRecord, nodes: readonly (JobOutline | undefined)[]): Promise<Move['fields']> {
     const outputs = nodes.flatMap((node) => (node?.state === 'succeeded' ? [node.output] : []));
     const starts = nodes.flatMap((node) =>
       node && 'started_at' in node && node.started_at ? [node.started_at] : [],
@@ -207,9 +208,9 @@ export class WorkflowRunner {
   }
 
   /** Cancels the unfinished nodes: waiting ones at once, running ones through their workers. */
-  async #stopNodes(nodes: readonly (JobRecord | undefined)[]): Promise<void> {
+  async #stopNodes(nodes: readonly (JobOutline | undefined)[]): Promise<void> {
     const { records, queues } = this.#options;
-    const live = nodes.filter((node) => node !== undefined && !isTerminal(node.state)) as JobRecord[];
+    const live = nodes.filter((node) => node !== undefined && !isTerminal(node.state)) as JobOutline[];
     const outcomes = await records.apply(live.map(({ id }) => ({ move: 'cancel', id })));
     for (const [i, { code }] of outcomes.entries()) {
       if (code === 'ok') await queues.of(live[i].queue).remove(live[i].id);

@@ -19,7 +19,7 @@ local function create(m)
   redis.call('HSET', key, unpack(written))
   redis.call('HDEL', prefix .. ':reserved', m.id)
   redis.call('ZADD', KEYS[1], now, m.id)
-  redis.call('ZADD', prefix .. ':live:' .. m.fields.tenant, now, m.id)
+  redis.call('ZADD', prefix .. ':live:' .. m.fields.tenant, 0, m.id)
   if not m.fields.parent then list_job(m.id, m.fields.tenant) end
   if m.fields.deadline_at then redis.call('ZADD', prefix .. ':deadlines', m.fields.deadline_at, m.id) end
   if m.fields.parent then

@@ -5,11 +5,12 @@ export {
   type JobOfCheckpoint,
 } from './checkpoints.ts';
 export { encodeRecord } from './encode-record.ts';
-export { type JobFilter, listJobs, type Page } from './list.ts';
+export { JobList, type ListQuery, type Page } from './list.ts';
 export {
   DIALECTS,
   type Dialect,
   isTerminal,
+  type JobOutline,
   type JobOutput,
   JobOutputSchema,
   type JobRecord,
@@ -20,6 +21,7 @@ export {
   type StoredImage,
   type StoredTranscript,
   type StoredWebhook,
+  WorkflowInputSchema,
   type WorkflowState,
 } from './record.ts';
 export {

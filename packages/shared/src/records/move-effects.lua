@@ -110,13 +110,10 @@ local function list_group(queue)
   redis.call('PUBLISH', prefix .. ':groups', queue)
 end
 
--- Adds a job to its tenant's list, and removes a few jobs whose records have expired: the oldest ones. Behind an old job that
+-- Adds a job to a list of its tenant, and removes a few jobs whose records have expired: the oldest ones. Behind an old job that
 -- is not finished, others may have expired; then also some at random, so that the list has at most a third more than records.
-local function list_job(id, tenant)
-  local jobs = prefix .. ':jobs:' .. tenant
+local function add_to_list(jobs, id)
   redis.call('ZADD', jobs, 0, id)
-  redis.call('PERSIST', jobs)
-  redis.call('SADD', prefix .. ':tenants', tenant)
   local oldest = redis.call('ZRANGE', jobs, 0, 1)
   -- Of a record that is damaged, nil: an error here would leave half of what the caller writes.
   local created_at = tonumber(redis.pcall('HGET', prefix .. ':record:' .. oldest[1], 'created_at') or '')
@@ -128,6 +125,27 @@ local function list_job(id, tenant)
   for _, each in ipairs(oldest) do
     if redis.call('EXISTS', prefix .. ':record:' .. each) == 0 then redis.call('ZREM', jobs, each) end
   end
+end
+
+local function list_job(id, tenant)
+  local jobs = prefix .. ':jobs:' .. tenant
+  add_to_list(jobs, id)
+  redis.call('PERSIST', jobs)
+  redis.call('SADD', prefix .. ':tenants', tenant)
+end
+
+-- Lists a job by the state in which it ended. Most jobs succeed: these are found in the list of all jobs, so they cost nothing here.
+local function list_ended(id, tenant, state)
+  if state == 'succeeded' then return end
+  local ended = prefix .. ':jobs:' .. tenant .. ':' .. state
+  add_to_list(ended, id)
+  redis.call('PEXPIRE', ended, retention)
+  if state ~= 'failed' then return end
+  -- In order of time, because 13 digits are enough until the year 2286.
+  local failed = prefix .. ':failed'
+  redis.call('ZADD', failed, 0, string.format('%.0f %s', now, id))
+  redis.call('ZREMRANGEBYLEX', failed, '-', string.format('(%.0f', now - retention))
+  redis.call('PEXPIRE', failed, retention)
 end
 
 local function finish(key, id, tenant)

@@ -30,6 +30,7 @@ import { StoredTextOutputSchema } from '../contracts/text-output.ts';
 import { PromptCutsSchema } from '../contracts/text-to-image.ts';
 import type { JobId, LeaseToken, TenantId, WorkerId } from '../ids.ts';
 import { StoredErrorSchema } from './stored-error.ts';
+import { OLDER_NAME } from './stored-names.ts';
 
 /** Per move: the states it may start from, and the state it leads to. transition.lua is loaded with this table. */
 export const MOVES = {
@@ -91,7 +92,7 @@ export const JobOutputSchema = z.object({
 });
 export type JobOutput = z.output<typeof JobOutputSchema>;
 
-/** A workflow: its nodes, each with the job it is or will be. Inputs are complete but for their references. */
+/** A workflow: its nodes, each with the job it is or will be. Their inputs are in the input of the workflow. */
 const WorkflowStateSchema = z.object({
   /** The tenant's share against other tenants. */
   weight: z.number().default(1),
@@ -103,13 +104,17 @@ const WorkflowStateSchema = z.object({
       model: z.string(),
       queue: z.string(),
       cost: z.number(),
-      input: z.record(z.string(), z.unknown()),
       after: z.array(z.string()),
       rollout: z.string().optional(),
     }),
   ),
 });
 export type WorkflowState = z.output<typeof WorkflowStateSchema>;
+
+/** Of the input of a workflow: the inputs of its nodes in the order in which they were posted, complete but for their references. */
+export const WorkflowInputSchema = z.looseObject({
+  nodes: z.array(z.looseObject({ id: z.string(), input: z.record(z.string(), z.unknown()) })),
+});
 
 /** The dialect of the request that made a job; its webhooks use the same one. */
 export const DIALECTS = ['native', 'replicate'] as const;
@@ -213,6 +218,17 @@ export const JobRecordSchema = z.discriminatedUnion('state', [
   z.object({ state: z.literal('expired'), ...base, ...ended }),
 ]);
 export type JobRecord = z.output<typeof JobRecordSchema>;
+/** A record without its input. */
+export type JobOutline = JobRecord extends infer Each
+  ? Each extends unknown
+    ? Omit<Each, 'input'>
+    : never
+  : never;
+/** The stored names of all fields. */
+export const RECORD_FIELDS = [
+  ...new Set(JobRecordSchema.options.flatMap(({ shape }) => Object.keys(shape))),
+  OLDER_NAME,
+];
 
 /** What a new record is made of; the script adds state, times, rev and attempt. */
 export type NewJob = Pick<

@@ -76,7 +76,7 @@ export function parseOutcome(reply: unknown, id: JobId): Outcome {
   return typeof flat === 'object' ? { ...outcome, ...parseRecord(id, hashOf(flat)) } : outcome;
 }
 
-function hashOf(flat: readonly string[]): Record<string, string> {
+export function hashOf(flat: readonly string[]): Record<string, string> {
   const hash: Record<string, string> = {};
   for (let i = 0; i < flat.length; i += 2) hash[flat[i]] = flat[i + 1];
   return hash;
@@ -110,6 +110,9 @@ export function parseRecord(id: JobId, hash: Record<string, string>): Parsed {
   const version = hash.v === undefined ? undefined : Number(hash.v);
   return { unreadable: { id, version, reason: reasonOf(error) } };
 }
+
+/** Of a key that holds something else than a record. */
+export const notHash = (id: JobId): Unreadable => ({ id, version: undefined, reason: 'it is not a hash' });
 
 /** A record that did not come from Redis's hash but has its form; undefined when it cannot be read. */
 export const parseStoredRecord = (id: JobId, hash: Record<string, string>): JobRecord | undefined =>

@@ -9,8 +9,22 @@ import type { JobId, LeaseToken } from '../ids.ts';
 import { defineScript, type Keys, type Redis, type Script } from '../redis/index.ts';
 import { repliesOf } from '../redis/replies.ts';
 import { encodeFields } from './encode-record.ts';
-import { type JobRecord, MOVES, type MoveName, type NewJob } from './record.ts';
-import { type Outcome, parseEvents, parseOutcome, parseRecord, type StoredEvent } from './replies.ts';
+import {
+  type JobOutline,
+  type JobRecord,
+  MOVES,
+  type MoveName,
+  type NewJob,
+  RECORD_FIELDS,
+} from './record.ts';
+import {
+  notHash,
+  type Outcome,
+  parseEvents,
+  parseOutcome,
+  parseRecord,
+  type StoredEvent,
+} from './replies.ts';
 import { BUCKETS_LUA } from './rollout-share.ts';
 import { toStoredNames } from './stored-names.ts';
 import { isNewer, SCHEMA_VERSION, type Unreadable, UnreadableList } from './unreadable.ts';
@@ -73,9 +87,9 @@ export interface RecordChanges {
   readonly events: readonly StoredEvent[];
 }
 
-export interface FoundRecords {
+export interface FoundRecords<Found = JobRecord> {
   /** In the order of the ids; undefined where there is no record, or where it cannot be read. */
-  readonly records: readonly (JobRecord | undefined)[];
+  readonly records: readonly (Found | undefined)[];
   readonly missing: readonly JobId[];
   readonly unreadable: readonly Unreadable[];
 }
@@ -89,8 +103,13 @@ export interface RecordStoreOptions {
 
 /** More than a record ever has. */
 const MAX_EVENTS = 1000;
+/** Whole records per pipeline: one with the longest inputs has almost a megabyte. */
+const READ_AT_ONCE = 8;
+const OUTLINE_FIELDS = RECORD_FIELDS.filter((name) => name !== 'input');
 /** The reply to a create that took effect has the creation time after these. */
 const CREATE_REPLY_LENGTH = 5;
+
+type Reply = [error: Error | null, reply: unknown];
 
 export class RecordStore {
   readonly #redis: Redis;
@@ -170,23 +189,43 @@ export class RecordStore {
       : new LehrError('internal', `Record ${id} does not fit its schema (${reason}).`);
   }
 
-  /** Records in the order of the ids, undefined where there is none or it cannot be read; one round trip. */
+  /** Also tells which records are missing and which cannot be read. */
+  async find(ids: readonly JobId[]): Promise<FoundRecords> {
+    const replies: Reply[] = [];
+    for (let i = 0; i < ids.length; i += READ_AT_ONCE) {
+      const pipeline = this.#redis.pipeline();
+      for (const id of ids.slice(i, i + READ_AT_ONCE)) pipeline.hgetall(this.#keys.record(id));
+      replies.push(...((await pipeline.exec()) ?? []));
+    }
+    return this.#found(ids, replies, (reply) => reply as Record<string, string>);
+  }
+
+  /** In the order of the ids, undefined where there is none or it cannot be read. */
   async readMany(ids: readonly JobId[]): Promise<readonly (JobRecord | undefined)[]> {
     return (await this.find(ids)).records;
   }
 
-  /** As `readMany`; also tells which records are missing and which cannot be read. */
-  async find(ids: readonly JobId[]): Promise<FoundRecords> {
+  /** As `find`, without the inputs, which may be large; one round trip. */
+  async outlines(ids: readonly JobId[]): Promise<FoundRecords<JobOutline>> {
     const pipeline = this.#redis.pipeline();
-    for (const id of ids) pipeline.hgetall(this.#keys.record(id));
-    const replies = (await pipeline.exec()) ?? [];
+    for (const id of ids) pipeline.hmget(this.#keys.record(id), ...OUTLINE_FIELDS);
+    return this.#found(ids, (await pipeline.exec()) ?? [], (reply) => {
+      const values = reply as (string | null)[];
+      const present = OUTLINE_FIELDS.flatMap((name, i) => (values[i] === null ? [] : [[name, values[i]]]));
+      return present.length === 0 ? {} : { ...Object.fromEntries(present), input: '{}' };
+    });
+  }
+
+  #found(
+    ids: readonly JobId[],
+    replies: readonly Reply[],
+    hashOf: (reply: unknown) => Record<string, string>,
+  ): FoundRecords {
     const found = replies.map(([error, reply], i) => {
       // A key that is no hash is a damaged record.
-      if (error?.message.startsWith('WRONGTYPE')) {
-        return { unreadable: { id: ids[i], version: undefined, reason: 'it is not a hash' } };
-      }
+      if (error?.message.startsWith('WRONGTYPE')) return { unreadable: notHash(ids[i]) };
       if (error) throw error;
-      return parseRecord(ids[i], reply as Record<string, string>);
+      return parseRecord(ids[i], hashOf(reply));
     });
     const unreadable = found.flatMap((each) => each.unreadable ?? []);
     this.#unreadable.add(unreadable);
@@ -222,11 +261,14 @@ export class RecordStore {
   }
 
   /** Deletes the record and events of a finished job. */
-  async delete(record: JobRecord): Promise<void> {
+  async delete({ id, tenant, ...record }: JobOutline): Promise<void> {
+    const endedAt = 'finished_at' in record ? record.finished_at : 0;
     await this.#redis
       .multi()
-      .del(this.#keys.record(record.id), this.#keys.events(record.id))
-      .zrem(this.#keys.jobsOf(record.tenant), record.id)
+      .del(this.#keys.record(id), this.#keys.events(id))
+      .zrem(this.#keys.jobsOf(tenant), id)
+      .zrem(this.#keys.endedOf(tenant, record.state), id)
+      .zrem(this.#keys.failed, `${endedAt} ${id}`)
       .exec();
   }
 

@@ -141,6 +141,7 @@ end
 -- What follows from the end of a job. `fields` are those of the move that ended it.
 local function end_job(id, key, known, state, fields)
   finish(key, id, known.tenant)
+  if not known.parent then list_ended(id, known.tenant, state) end
   if known.rollout then count_outcome(known.rollout, state, fields) end
   -- The workflow of this node must advance: the caller of this script does it, or the janitor a little later.
   if known.parent then redis.call('ZADD', prefix .. ':graphs', now, known.parent) end

@@ -2,7 +2,7 @@
  * Every key Lehr writes in Redis besides BullMQ's own. All carry one hash tag, so that scripts may touch several of
  * them on a Redis Cluster too (one slot: Cluster gives no scale-out here).
  */
-import type { PriorityClass } from '../contracts/job.ts';
+import type { JobState, PriorityClass } from '../contracts/job.ts';
 import type { FileId, JobId, TenantId, WorkerId } from '../ids.ts';
 
 export interface Keys {
@@ -15,6 +15,7 @@ export interface Keys {
   checkpoints(id: JobId): string;
   /** Ids of all unfinished jobs, scored by creation time. */
   readonly live: string;
+  /** Ids of a tenant's unfinished jobs, in order of id; also of nodes, of direct jobs, and of jobs that are not stored yet. */
   liveOf(tenant: TenantId): string;
   /** Ids of a tenant's running jobs. */
   runningOf(tenant: TenantId): string;
@@ -22,6 +23,10 @@ export interface Keys {
   readonly deadlines: string;
   /** Ids of all jobs of a tenant, in order of id and so of creation. */
   jobsOf(tenant: TenantId): string;
+  /** Those that ended in this state, in the same order; there is none for `succeeded`, the state of most. */
+  endedOf(tenant: TenantId, state: JobState): string;
+  /** `<when it failed, ms> <job id>` of the failed jobs of all tenants, without nodes of workflows. */
+  readonly failed: string;
   /** Tenants that have jobs. */
   readonly tenants: string;
   /** Exists while a process removes ended jobs because Redis fills. */
@@ -178,6 +183,8 @@ export function keysOf(namespace: string): Keys {
     runningOf: (tenant) => `${prefix}:running:${tenant}`,
     deadlines: `${prefix}:deadlines`,
     jobsOf: (tenant) => `${prefix}:jobs:${tenant}`,
+    endedOf: (tenant, state) => `${prefix}:jobs:${tenant}:${state}`,
+    failed: `${prefix}:failed`,
     tenants: `${prefix}:tenants`,
     boundingRecords: `${prefix}:bounding-records`,
     leftovers: `${prefix}:leftovers`,
@@ -217,8 +224,6 @@ export function keysOf(namespace: string): Keys {
     cancel: (worker) => `${prefix}:cancel:${worker}`,
     wake: (worker) => `${prefix}:wake:${worker}`,
     ...reportKeys(prefix),
-    starting: `${prefix}:starting`,
-    startingWorker: (id) => `${prefix}:starting:${id}`,
     coldStarts: `${prefix}:cold-starts`,
     modelLoads: `${prefix}:model-loads`,
     scale: (pool) => `${prefix}:scale:${pool}`,
@@ -258,6 +263,8 @@ const reportKeys = (
   | 'apiCounts'
   | 'workers'
   | 'storeId'
+  | 'starting'
+  | 'startingWorker'
 > => ({
   direct: (worker) => `${prefix}:direct:${worker}`,
   worker: (id) => `${prefix}:worker:${id}`,
@@ -268,6 +275,8 @@ const reportKeys = (
   apiCounts: `${prefix}:api-counts`,
   workers: `${prefix}:workers`,
   storeId: `${prefix}:store-id`,
+  starting: `${prefix}:starting`,
+  startingWorker: (id) => `${prefix}:starting:${id}`,
 });
 
 type WebhookKeys = Pick<

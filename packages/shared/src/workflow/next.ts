@@ -4,21 +4,35 @@ import { type MediaSource, NodePictureSchema } from '../contracts/media-source.t
 import { isTextJobType, MAX_TEXT_LENGTH } from '../contracts/text.ts';
 import { MAX_PROMPT_LENGTH } from '../contracts/text-to-image.ts';
 import { ERROR_CODES } from '../errors.ts';
-import type { JobRecord, WorkflowState } from '../records/record.ts';
+import {
+  type JobOutline,
+  type JobRecord,
+  WorkflowInputSchema,
+  type WorkflowState,
+} from '../records/record.ts';
 import { fillReferences } from './references.ts';
 
-export type WorkflowNodeState = WorkflowState['nodes'][number];
+type WorkflowNodeState = WorkflowState['nodes'][number];
+type Input = JobRecord['input'];
+
+export interface ReadyNode extends WorkflowNodeState {
+  readonly input: Input;
+}
 
 export type NextMove =
   /** These nodes can start; their inputs are complete. May be none. */
-  | { readonly kind: 'continue'; readonly start: readonly WorkflowNodeState[] }
+  | { readonly kind: 'continue'; readonly start: readonly ReadyNode[] }
   | { readonly kind: 'succeed' }
   /** A node failed or expired; the nodes that still run must stop. */
   | { readonly kind: 'fail'; readonly error: JobError }
   | { readonly kind: 'cancel' };
 
-/** `records` are in the order of the nodes, undefined for a node that has not started. */
-export function nextMove(workflow: WorkflowState, records: readonly (JobRecord | undefined)[]): NextMove {
+/** `input` is that of the workflow. `records` are in the order of its nodes, undefined for a node that has not started. */
+export function nextMove(
+  workflow: WorkflowState,
+  input: Input,
+  records: readonly (JobOutline | undefined)[],
+): NextMove {
   for (const [i, record] of records.entries()) {
     if (record?.state === 'failed')
       return { kind: 'fail', error: nodeFailed(workflow.nodes[i].id, record.error) };
@@ -29,11 +43,12 @@ export function nextMove(workflow: WorkflowState, records: readonly (JobRecord |
   const isDone = (id: string): boolean => outputs.get(id)?.state === 'succeeded';
   if (workflow.nodes.every(({ id }) => isDone(id))) return { kind: 'succeed' };
   const ready = workflow.nodes.filter(({ after }, i) => records[i] === undefined && after.every(isDone));
+  const inputs = new Map(WorkflowInputSchema.parse(input).nodes.map((node) => [node.id, node.input]));
   const start = ready.map((node) => ({
     ...node,
     input: fillPicture(
       fillReferences(
-        node.input,
+        inputs.get(node.id) ?? {},
         (id, field) => fieldOf(outputs.get(id), field),
         isTextJobType(node.type) ? MAX_TEXT_LENGTH : MAX_PROMPT_LENGTH,
       ),
@@ -44,10 +59,7 @@ export function nextMove(workflow: WorkflowState, records: readonly (JobRecord |
 }
 
 /** Puts the first picture of another node in place of the reference to it. */
-function fillPicture(
-  input: WorkflowNodeState['input'],
-  outputs: ReadonlyMap<string, JobRecord | undefined>,
-): WorkflowNodeState['input'] {
+function fillPicture(input: Input, outputs: ReadonlyMap<string, JobOutline | undefined>): Input {
   const wanted = NodePictureSchema.safeParse(input.image).data;
   const record = wanted && outputs.get(wanted.node);
   if (record?.state !== 'succeeded') return input;
@@ -56,7 +68,7 @@ function fillPicture(
 }
 
 /** A field of OFFERED_FIELDS as text; empty when the node has no such output. */
-function fieldOf(record: JobRecord | undefined, field: string): string {
+function fieldOf(record: JobOutline | undefined, field: string): string {
   const transcript = record?.state === 'succeeded' ? record.output.transcript : undefined;
   if (field === 'text') return transcript?.text.trim() ?? '';
   return field === 'language' ? (transcript?.language ?? '') : '';

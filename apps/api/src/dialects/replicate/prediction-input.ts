@@ -74,8 +74,8 @@ export const NAMES: Names = (pointer) => {
 };
 
 /** The input as a prediction shows it, defaults included; `url` makes the links. */
-export function shownInput({ input }: JobRecord, url: (path: string) => string): Record<string, unknown> {
-  const fields = Object.entries(presentInput(input, url)).flatMap(([native, value]) => {
+export function shownInput(record: JobRecord, url: (path: string) => string): Record<string, unknown> {
+  const fields = Object.entries(presentInput(record, url)).flatMap(([native, value]) => {
     const name = REPLICATE_NAMES.get(native);
     return name === undefined || value === null ? [] : [[name, value] as const];
   });

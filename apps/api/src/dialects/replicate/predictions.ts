@@ -1,10 +1,7 @@
 /** Get, list and cancel predictions. They have no quota: the published clients give up a prediction when a poll is refused. */
 
 import { createRoute, z } from '@hono/zod-openapi';
-import { isJobId, type JobId } from '@lehr/shared';
-import { listJobs } from '@lehr/shared/records';
 import type { Api, ApiParts } from '../../api.ts';
-import { refusal } from '../../field-problems.ts';
 import { followByPolling } from '../../follow/follow-by-polling.ts';
 import { cancelJob } from '../../jobs/cancel.ts';
 import { adoptJob, findJob } from '../../jobs/find.ts';
@@ -56,7 +53,7 @@ const listRoute = createRoute({
   path: '/v1/predictions',
   operationId: 'listPredictions',
   summary: 'List your predictions, newest first',
-  description: 'All your jobs, made by any route, a hundred per page.',
+  description: 'All your jobs, made by any route, at most a hundred per page, and fewer with long inputs.',
   middleware: requires('read'),
   request: {
     query: z.object({
@@ -72,7 +69,7 @@ const listRoute = createRoute({
 const PRIVATE = { 'cache-control': 'private, no-cache' };
 
 export function predictionRoutes(app: Api, parts: ApiParts): void {
-  const { records, redis, keys, presenter, metrics } = parts;
+  const { records, pages, metrics } = parts;
   const view = new PredictionsView(parts);
 
   app.openapi(getRoute, async (c) => {
@@ -90,23 +87,14 @@ export function predictionRoutes(app: Api, parts: ApiParts): void {
   });
 
   app.openapi(listRoute, async (c) => {
-    const { cursor } = c.req.valid('query');
-    const page = await listJobs(redis, keys, records, c.var.caller.tenant, {
-      limit: PAGE,
-      ...(cursor !== undefined && { cursor: decodeCursor(cursor) }),
-    });
-    const results = await Promise.all(page.records.map((record) => view.of(record, { brief: true })));
+    const listView = new PredictionsView({ ...parts, presenter: pages.presenter });
+    const { shown, next } = await pages.page(
+      c.var.caller.tenant,
+      { limit: PAGE, cursor: c.req.valid('query').cursor },
+      (record) => listView.of(record, { brief: true }),
+    );
     // An absolute link, because clients resolve relative ones against a base that ends in /v1.
-    const next =
-      page.next === undefined ? null : presenter.url(`/v1/predictions?cursor=${encodeCursor(page.next)}`);
-    return answerJson(c, { results, next, previous: null }, 200, PRIVATE);
+    const link = next === null ? null : pages.presenter.url(`/v1/predictions?cursor=${next}`);
+    return answerJson(c, { results: shown, next: link, previous: null }, 200, PRIVATE);
   });
-}
-
-const encodeCursor = (id: JobId): string => Buffer.from(id).toString('base64url');
-
-function decodeCursor(cursor: string): JobId {
-  const id = Buffer.from(cursor, 'base64url').toString();
-  if (isJobId(id)) return id;
-  throw refusal('invalid-request', [{ pointer: '?cursor', detail: 'is not a cursor of this list' }]);
 }

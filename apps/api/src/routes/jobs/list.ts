@@ -1,8 +1,7 @@
 import { createRoute, z } from '@hono/zod-openapi';
-import { isJobId, type JobId, JobListSchema, JobStateSchema, JobTypeParamSchema } from '@lehr/shared';
-import { listJobs } from '@lehr/shared/records';
+import { JobListSchema, JobStateSchema, JobTypeParamSchema } from '@lehr/shared';
+import type { JobRecord } from '@lehr/shared/records';
 import type { Api, ApiParts } from '../../api.ts';
-import { refusal } from '../../field-problems.ts';
 import { requires } from '../../middleware/auth.ts';
 import { BEARER, problemsWithKey } from '../../responses.ts';
 import { SUCCEEDED_JOB } from '../examples.ts';
@@ -23,8 +22,8 @@ const route = createRoute({
   tags: ['jobs'],
   summary: 'List your jobs, newest first',
   description:
-    'A cursor stays valid while jobs are created and deleted. With a filter that few jobs match, a page can be short and still have a ' +
-    'next one.',
+    'A cursor stays valid while jobs are created and deleted. With a filter that few jobs match, or with jobs of long inputs, a page can ' +
+    'be short and still have a next one.',
   security: BEARER,
   middleware: requires('read'),
   request: { query: ListQuery },
@@ -42,30 +41,16 @@ const route = createRoute({
   },
 });
 
-export function listJobsRoute(app: Api, { redis, keys, records, presenter }: ApiParts): void {
+export function listJobsRoute(app: Api, { pages }: ApiParts): void {
   app.openapi(route, async (c) => {
-    const { limit, cursor, ...filter } = c.req.valid('query');
-    const after = cursor === undefined ? undefined : decodeCursor(cursor);
-    const page = await listJobs(redis, keys, records, c.var.caller.tenant, {
-      limit,
-      filter,
-      ...(after && { cursor: after }),
-    });
-    const next = page.next === undefined ? null : encodeCursor(page.next);
+    const { presenter } = pages;
+    const show = (record: JobRecord) => presenter.job(record, { brief: true });
+    const { shown, next } = await pages.page(c.var.caller.tenant, c.req.valid('query'), show);
     if (next !== null) {
       const query = new URLSearchParams({ ...c.req.query(), cursor: next });
       c.header('link', `<${presenter.url(`/v1/jobs?${query}`)}>; rel="next"`);
     }
     c.header('cache-control', 'private, no-cache');
-    const data = await Promise.all(page.records.map((record) => presenter.job(record, { brief: true })));
-    return c.json({ data, next_cursor: next, has_more: next !== null }, 200);
+    return c.json({ data: shown, next_cursor: next, has_more: next !== null }, 200);
   });
-}
-
-const encodeCursor = (id: JobId): string => Buffer.from(id).toString('base64url');
-
-function decodeCursor(cursor: string): JobId {
-  const id = Buffer.from(cursor, 'base64url').toString();
-  if (isJobId(id)) return id;
-  throw refusal('invalid-request', [{ pointer: '?cursor', detail: 'is not a cursor of this list' }]);
 }

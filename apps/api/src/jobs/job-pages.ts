@@ -1,0 +1,47 @@
+/**
+ * Pages of a tenant's jobs, for the lists of all dialects. They are read over a connection of their own, and a tenant gets one page at a
+ * time: its lists delay other requests by no more than it takes to show a part of a page.
+ */
+import { isJobId, type JobId, type TenantId } from '@lehr/shared';
+import { JobList, type JobRecord, type ListQuery } from '@lehr/shared/records';
+import type { Keys, Redis } from '@lehr/shared/redis';
+import { TenantTurns } from '../bodies/tenant-turns.ts';
+import { refusal } from '../field-problems.ts';
+import type { Presenter } from './present.ts';
+
+interface PageQuery extends Omit<ListQuery, 'cursor'> {
+  /** From the page before. */
+  readonly cursor?: string | undefined;
+}
+
+export class JobPages {
+  /** Reads the nodes of listed workflows over the connection of the lists. */
+  readonly presenter: Presenter;
+  readonly #list: JobList;
+  /** Active requests of a tenant are few (limits/active-requests.ts), so none is refused here. */
+  readonly #turns = new TenantTurns(Number.POSITIVE_INFINITY);
+
+  constructor(redis: Redis, keys: Keys, presenter: Presenter) {
+    this.presenter = presenter;
+    this.#list = new JobList(redis, keys);
+  }
+
+  /** `next` is the cursor of the next page. Throws `invalid-request` for what is no cursor. */
+  async page<Shown>(
+    tenant: TenantId,
+    query: PageQuery,
+    show: (record: JobRecord) => Promise<Shown>,
+  ): Promise<{ readonly shown: Shown[]; readonly next: string | null }> {
+    const cursor = query.cursor === undefined ? undefined : decodeCursor(query.cursor);
+    const { shown, next } = await this.#turns.run(tenant, () =>
+      this.#list.page(tenant, { ...query, cursor }, show),
+    );
+    return { shown, next: next === undefined ? null : Buffer.from(next).toString('base64url') };
+  }
+}
+
+function decodeCursor(cursor: string): JobId {
+  const id = Buffer.from(cursor, 'base64url').toString();
+  if (isJobId(id)) return id;
+  throw refusal('invalid-request', [{ pointer: '?cursor', detail: 'is not a cursor of this list' }]);
+}

@@ -1,0 +1,72 @@
+/** Attacks with lists: small requests without a body, over records that are as large as a request may make them. */
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { AttackContext } from './attacks.ts';
+
+/** In characters; a prompt has at most 32,000. */
+const WORKFLOW_PROMPT = 'w'.repeat(29_000);
+const LONGEST_PROMPT = 'p'.repeat(32_000);
+/** 16 nodes of two prompts: 930 kB. */
+const WORKFLOW = {
+  type: 'workflow',
+  nodes: Array.from({ length: 16 }, (_, i) => ({
+    id: `n${i}`,
+    type: 'text-to-image',
+    input: { prompt: WORKFLOW_PROMPT, negative_prompt: WORKFLOW_PROMPT },
+  })),
+};
+const PICTURE = {
+  type: 'text-to-image',
+  input: { prompt: LONGEST_PROMPT, negative_prompt: LONGEST_PROMPT },
+};
+const REFUSED_PAUSE_MS = 20;
+
+interface ListAttack {
+  /** Makes the jobs that are listed, unless an earlier turn has made them. All of them are cancelled: only the lists are measured. */
+  readonly prepare: (context: AttackContext) => Promise<void>;
+  readonly attack: (context: AttackContext) => Promise<unknown>;
+}
+
+const headersOf = ({ key }: AttackContext) => ({
+  authorization: `Bearer ${key}`,
+  'content-type': 'application/json',
+});
+
+async function makeCancelled(context: AttackContext, count: number, job: typeof WORKFLOW | typeof PICTURE) {
+  const url = `http://127.0.0.1:${context.port}/v1/jobs`;
+  const headers = headersOf(context);
+  const listed = await (await fetch(`${url}?limit=1&type=${job.type}&status=canceled`, { headers })).json();
+  if ((listed as { data: unknown[] }).data.length > 0) return;
+  const body = JSON.stringify(job);
+  for (let made = 0; made < count; ) {
+    const response = await fetch(url, { method: 'POST', headers, body });
+    const { id } = (await response.json()) as { id: string };
+    if (response.status === 202) {
+      await (await fetch(`${url}/${id}/cancel`, { method: 'POST', headers })).arrayBuffer();
+      made += 1;
+    } else await sleep(REFUSED_PAUSE_MS);
+  }
+}
+
+/** This many callers read the first page again and again. */
+const readForever = (context: AttackContext, callers: number, limit: number): Promise<unknown> =>
+  Promise.all(
+    Array.from({ length: callers }, async () => {
+      for (;;) {
+        const url = `http://127.0.0.1:${context.port}/v1/jobs?limit=${limit}`;
+        const response = await fetch(url, { headers: headersOf(context) }).catch(() => undefined);
+        await response?.arrayBuffer();
+        if (!response?.ok) await sleep(REFUSED_PAUSE_MS);
+      }
+    }),
+  );
+
+export const LIST_ATTACKS: Readonly<Record<string, ListAttack>> = {
+  'lists of large workflows': {
+    prepare: (context) => makeCancelled(context, Math.ceil(150 * context.scale), WORKFLOW),
+    attack: (context) => readForever(context, 2, 1),
+  },
+  'lists of the longest prompts': {
+    prepare: (context) => makeCancelled(context, Math.ceil(200 * context.scale), PICTURE),
+    attack: (context) => readForever(context, 8, 100),
+  },
+};
