@@ -51,7 +51,10 @@ export const operationCalls = (transport: Transport) => ({
     transport.call('get', '/v1/usage', {}, { idempotent: true, signal }),
 
   /** Failed jobs of all tenants, and what no process could read. */
-  deadLetters: ({ cursor, signal }: CallOptions & { readonly cursor?: string | undefined } = {}): Promise<DeadLetters> =>
+  deadLetters: ({
+    cursor,
+    signal,
+  }: CallOptions & { readonly cursor?: string | undefined } = {}): Promise<DeadLetters> =>
     transport.call('get', '/v1/dead-letters', { query: { cursor } }, { idempotent: true, signal }),
 
   /** Rates, errors and waits between API, queues, workers and receivers. It changes at most once a second. */

@@ -2676,7 +2676,7 @@ export interface operations {
         };
         readonly requestBody?: never;
         readonly responses: {
-            /** @description The job. `ETag` is its version. */
+            /** @description The job. `ETag` is the version of what it shows; it changes before the links expire. */
             readonly 200: {
                 headers: {
                     readonly [name: string]: unknown;

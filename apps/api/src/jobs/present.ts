@@ -1,4 +1,5 @@
 /** Presents a record as the API's job. */
+import { hash } from 'node:crypto';
 import type { Job } from '@lehr/shared';
 import type { GroupQueues } from '@lehr/shared/queue';
 import {
@@ -85,6 +86,18 @@ export class Presenter {
     };
   }
 
+  /**
+   * The version of what is shown of a job. It changes with the record, and with what changes without it: the place in the queue, nodes,
+   * and the links. It lasts a quarter of their time to live, so that an answer that is still current has links that work. It is weak,
+   * because links are signed anew for each answer.
+   */
+  etag({ rev, created_at }: JobRecord, { queue, nodes }: Job): string {
+    const { clock, linkTtlS } = this.#options;
+    const age = Math.floor((clock.now() - created_at) / (linkTtlS * 250));
+    const others = JSON.stringify([queue, nodes?.map(({ output: _, ...node }) => node)]);
+    return `W/"${rev}-${age}-${hash('sha256', others, 'base64url').slice(0, 16)}"`;
+  }
+
   /** Null unless the job waits; for a workflow, the place of its first waiting node. */
   async #place(
     record: JobOutline,
@@ -124,9 +137,6 @@ function progressNow(record: JobRecord, nodes: Job['nodes']): Job['progress'] {
   if (record.state !== 'running') return null;
   return nodes ? progressOf(nodes) : (record.progress ?? null);
 }
-
-/** The job's version; changes with every change of the record. */
-export const etagOf = (record: JobRecord): string => `"${record.rev}"`;
 
 export const isOver = (record: JobOutline): boolean => isTerminal(record.state);
 

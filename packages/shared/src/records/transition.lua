@@ -209,6 +209,8 @@ local function apply(m)
   elseif TERMINAL[state] then
     end_job(m.id, key, known, state, is_own and m.fields or nil)
   end
+  -- A workflow shows the states of its nodes.
+  if known.parent and state ~= known.state then redis.call('PUBLISH', prefix .. ':changed:' .. known.parent, rev) end
   announce(m.id, state, rev, EVENT[move], m.data or (move == 'progress' and m.fields and m.fields.progress) or nil, known.hook_events)
 
   if not is_own then return answer('overtaken') end

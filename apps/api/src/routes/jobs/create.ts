@@ -4,7 +4,7 @@ import type { Api, ApiParts } from '../../api.ts';
 import { IDEMPOTENCY_HEADER, preferredWaitS } from '../../calls/call-headers.ts';
 import { waitUntilOver } from '../../calls/hold.ts';
 import { makeJob } from '../../calls/make-job.ts';
-import { etagOf, isOver } from '../../jobs/present.ts';
+import { isOver } from '../../jobs/present.ts';
 import { requires } from '../../middleware/auth.ts';
 import { countRefusals } from '../../middleware/count-refusals.ts';
 import { guardQuota } from '../../middleware/guard-quota.ts';
@@ -81,15 +81,15 @@ export function createJobRoute(app: Api, parts: ApiParts): void {
       cancelIfAbandoned: false,
     });
     const record = await waitUntilOver(c, parts, made.record, waitS * 1000);
-    const headers = {
-      ...(made.isStored && { location: `${PATH}/${record.id}` }),
-      etag: etagOf(record),
-      ...made.headers,
-      ...(preferredS !== undefined && { 'preference-applied': `wait=${preferredS}` }),
-    };
     // Known from the command that put it into its queue.
     const position = record === made.record ? made.position : undefined;
     const job = await presenter.job(record, { position });
+    const headers = {
+      ...(made.isStored && { location: `${PATH}/${record.id}` }),
+      etag: presenter.etag(record, job),
+      ...made.headers,
+      ...(preferredS !== undefined && { 'preference-applied': `wait=${preferredS}` }),
+    };
     if (isOver(record)) return answerJson(c, job, 200, headers);
     return answerJson(c, job, 202, { ...headers, 'retry-after': '1' });
   });

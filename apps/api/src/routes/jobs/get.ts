@@ -4,7 +4,7 @@ import type { JobRecord } from '@lehr/shared/records';
 import type { Api, ApiParts } from '../../api.ts';
 import { followByPolling } from '../../follow/follow-by-polling.ts';
 import { adoptJob, findJob } from '../../jobs/find.ts';
-import { etagOf, isOver } from '../../jobs/present.ts';
+import { isOver } from '../../jobs/present.ts';
 import { requires } from '../../middleware/auth.ts';
 import { answerJson } from '../../middleware/own-headers.ts';
 import { inactive } from '../../middleware/turns.ts';
@@ -33,7 +33,7 @@ const route = createRoute({
   request: { params: IdParams, query: WaitQuery, headers },
   responses: {
     200: {
-      description: 'The job. `ETag` is its version.',
+      description: 'The job. `ETag` is the version of what it shows; it changes before the links expire.',
       content: { 'application/json': { schema: JobSchema, example: SUCCEEDED_JOB } },
     },
     304: { description: 'The job still has the version in `If-None-Match`.' },
@@ -47,26 +47,32 @@ export function getJobRoute(app: Api, parts: ApiParts): void {
     const caller = c.get('caller');
     const { id } = c.req.valid('param');
     const known = c.req.valid('header')['if-none-match'];
-    const followed = (record: JobRecord) => {
+    let isChanged = false;
+    const followed = async (record: JobRecord) => {
       followByPolling(parts, record);
+      if (known !== undefined)
+        isChanged = !matches(known, presenter.etag(record, await presenter.job(record, { brief: true })));
       return record;
     };
-    const first = followed(await adoptJob(parts, caller, id));
+    const first = await followed(await adoptJob(parts, caller, id));
     const record = await waits.until({
       id: first.id,
       first,
       read: async () => followed(await findJob(records, caller, id)),
-      isOver: (each) => isOver(each) || (known !== undefined && !matches(known, etagOf(each))),
+      isOver: (each) => isOver(each) || isChanged,
       timeoutMs: c.req.valid('query').wait * 1000,
       inactive: (wait) => inactive(c, wait),
       signal: () => c.req.raw.signal,
     });
-    const headers = { etag: etagOf(record), 'cache-control': 'private, no-cache' };
-    if (known !== undefined && matches(known, etagOf(record))) return c.body(null, 304, headers);
-    return answerJson(c, await presenter.job(record), 200, headers);
+    const job = await presenter.job(record);
+    const headers = { etag: presenter.etag(record, job), 'cache-control': 'private, no-cache' };
+    if (known !== undefined && matches(known, headers.etag)) return c.body(null, 304, headers);
+    return answerJson(c, job, 200, headers);
   });
 }
 
 /** RFC 9110 13.1.2: a list of tags, compared weakly, or `*`. */
 const matches = (header: string, etag: string): boolean =>
-  header.split(',').some((tag) => tag.trim() === '*' || tag.trim().replace(/^W\//, '') === etag);
+  header.split(',').some((tag) => tag.trim() === '*' || opaque(tag) === opaque(etag));
+
+const opaque = (tag: string): string => tag.trim().replace(/^W\//, '');

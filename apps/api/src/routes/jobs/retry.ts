@@ -4,7 +4,6 @@ import type { Api, ApiParts } from '../../api.ts';
 import { IDEMPOTENCY_HEADER } from '../../calls/call-headers.ts';
 import { makeJob } from '../../calls/make-job.ts';
 import { findJob } from '../../jobs/find.ts';
-import { etagOf } from '../../jobs/present.ts';
 import { retryOf } from '../../jobs/retry.ts';
 import { requires } from '../../middleware/auth.ts';
 import { countRefusals } from '../../middleware/count-refusals.ts';
@@ -65,6 +64,7 @@ export function retryJobRoute(app: Api, parts: ApiParts): void {
       cancelIfAbandoned: false,
     });
     const job = await presenter.job(record);
-    return answerJson(c, job, 202, { location: `/v1/jobs/${record.id}`, etag: etagOf(record), ...headers });
+    const etag = presenter.etag(record, job);
+    return answerJson(c, job, 202, { location: `/v1/jobs/${record.id}`, etag, ...headers });
   });
 }
