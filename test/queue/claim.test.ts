@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, expect, onTestFinished, test, vi } from 'vitest';
+import type { TenantId } from '../../packages/shared/src/index.ts';
 import { firstScore, recoverStalled } from '../../packages/shared/src/queue/index.ts';
 import { redisNow } from '../../packages/shared/src/redis/index.ts';
 import { GROUP, queueWorld } from '../support/queue-world.ts';
@@ -197,4 +198,18 @@ test('A process that used thousands of groups remembers a bounded number of thei
   expect(queues.of(group(2_999))).toBe(kept);
   queues.forget(group(2_999));
   expect(queues.known).toBe(bound - 1);
+});
+
+test('A search looks past the jobs of a tenant that gets no more, and a claim takes the next job of their class', async () => {
+  const world = await queueWorld(server.url);
+  const full = 'full' as TenantId;
+  for (let i = 0; i < 3; i++) await world.submit({ tenant: full });
+  await world.submit({ priority: 'bulk' });
+  const [shut] = await world.claimer.findWork(['tiny@1'], [], [full]);
+  expect(shut).toMatchObject({ queue: GROUP, waiting: 4, waitingOfClass: 3, isOfFullTenant: true });
+  const other = await world.submit();
+  const [open] = await world.claimer.findWork(['tiny@1'], [], [full]);
+  expect(open).toMatchObject({ waiting: 5, waitingOfClass: 4, priority: 'standard' });
+  expect(open.isOfFullTenant).toBeUndefined();
+  expect(await world.claimer.claim(GROUP, 1)).toMatchObject([{ jobId: other }]);
 });

@@ -36,6 +36,7 @@ class SimulatedRun extends JobRun {
 
 export class SimulatedDevice implements JobRunner {
   readonly isUp = true;
+  readonly fullTenants = [];
   readonly #options: DeviceOptions;
   readonly #rows: LaneRows;
   /** Called when there is room for another job. */

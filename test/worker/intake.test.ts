@@ -4,6 +4,7 @@ import type { StopReason } from '../../apps/worker/src/delivery/attempt.ts';
 import type { WhisperAbilities } from '../../apps/worker/src/engine/protocol.ts';
 import { Intake } from '../../apps/worker/src/intake/intake.ts';
 import { MAX_ATTEMPTS } from '../../apps/worker/src/intake/job-starter.ts';
+import { InputShares, MOST_OF_TENANT } from '../../apps/worker/src/runs/input-shares.ts';
 import type { JobRun } from '../../apps/worker/src/runs/job-run.ts';
 import { LaneRows } from '../../apps/worker/src/runs/lane-rows.ts';
 import { Runs } from '../../apps/worker/src/runs/runs.ts';
@@ -14,6 +15,7 @@ import {
   SpeechToTextInputSchema,
   silentLog,
   systemClock,
+  type TenantId,
 } from '../../packages/shared/src/index.ts';
 import { Leases, WorkflowRunner } from '../../packages/shared/src/queue/index.ts';
 import { type QueueWorld, queueWorld } from '../support/queue-world.ts';
@@ -60,8 +62,10 @@ async function intakeWorld({ canPause = false } = {}): Promise<IntakeWorld> {
   const leases = new Leases({ ...world, log: silentLog, renewEveryMs: 60_000, onLost: () => {} });
   const defaults = { firstCap: () => CAP, usualRows: () => 1, canPause: () => canPause };
   const laneRows = new LaneRows(defaults, () => {});
+  const inputs = new InputShares(() => intake.look());
   const runs = new Runs({
     laneRows,
+    inputs,
     progress: { note: () => {}, forget: () => {} },
     previews: { stepped: () => {}, publish: async () => {} },
     clock: systemClock,
@@ -78,7 +82,10 @@ async function intakeWorld({ canPause = false } = {}): Promise<IntakeWorld> {
     workflows: new WorkflowRunner(world),
     leases,
     runner: {
-      room: (group) => laneRows.room(group),
+      room: (group, priority) => laneRows.room(group, priority),
+      get fullTenants() {
+        return inputs.full;
+      },
       usualJobs: (group, rows) => laneRows.usualJobs(group, rows),
       newRun: (claim, record, at) => new SpeechRun(claim, record, at, INPUT, parts as SpeechParts),
       serves: () => true,
@@ -104,15 +111,21 @@ async function intakeWorld({ canPause = false } = {}): Promise<IntakeWorld> {
 
 const speech = { type: 'speech-to-text', model: 'ears@1', queue: EARS, input: INPUT } as const;
 
-test('Jobs whose audio is still being fetched reserve the rows that they will need: other jobs stay in the queue', async () => {
+test('Jobs whose audio is still being fetched take no rows: a tenant gets its share of them, and then a job of another tenant is claimed', async () => {
   const world = await intakeWorld();
-  for (let i = 0; i < 5 * CAP; i += 1) await world.submit(speech);
+  for (let i = 0; i < 2 * MOST_OF_TENANT; i += 1) await world.submit(speech);
   world.intake.start();
   await world.sleeps();
-  expect(world.started.size).toBe(CAP);
+  expect(world.started.size).toBe(MOST_OF_TENANT);
+  const other = await world.submit({ ...speech, tenant: 'other' as TenantId });
+  const startedIds = (): JobId[] => [...world.started].map(({ record }) => record.id);
+  await vi.waitFor(() => expect(startedIds()).toContain(other), SLOW_MACHINE);
+  expect(world.started.size).toBe(MOST_OF_TENANT + 1);
 });
 
 test('A full lane takes a short job that is at the head of its group, also when a long one came before it', async () => {
+  // The rows of jobs without an input to fetch are reserved.
+  vi.spyOn(SpeechRun.prototype, 'fetchesInput', 'get').mockReturnValue(false);
   const world = await intakeWorld({ canPause: true });
   for (let i = 0; i < CAP; i += 1) await world.submit({ ...speech, cost: 3000 });
   world.intake.start();

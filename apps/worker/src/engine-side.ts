@@ -2,7 +2,7 @@
  * The engine side of a worker: the engine process, the jobs that run on it, and what is reported about them. It knows
  * nothing of queues and leases; it reports room to its listener.
  */
-import type { JobState, RunningReport, WorkerStatus } from '@lehr/shared';
+import type { JobState, PriorityClass, RunningReport, TenantId, WorkerStatus } from '@lehr/shared';
 import type { Claim } from '@lehr/shared/queue';
 import type { JobRecord, Outcome } from '@lehr/shared/records';
 import type { StopReason } from './delivery/attempt.ts';
@@ -19,6 +19,7 @@ import type { ResidentEngine } from './residency.ts';
 import { type ChargeAudio, chargeAudio } from './runs/charge-audio.ts';
 import { type ChargeTokens, chargeTokens } from './runs/charge-tokens.ts';
 import { Checkpoints } from './runs/checkpoints.ts';
+import { InputShares } from './runs/input-shares.ts';
 import type { JobRun } from './runs/job-run.ts';
 import type { JobRunner, JobRunnerListener } from './runs/job-runner.ts';
 import { LaneRows, type Room } from './runs/lane-rows.ts';
@@ -46,6 +47,7 @@ export class EngineSide implements JobRunner {
   readonly #entries: ModelEntries;
   readonly #served: ServedModels;
   readonly #laneRows: LaneRows;
+  readonly #inputs: InputShares;
   readonly #shown: ShownJobs;
   readonly #checkpoints: Checkpoints | undefined;
   readonly #runs: Runs;
@@ -75,6 +77,7 @@ export class EngineSide implements JobRunner {
     this.#entries = new ModelEntries(parts.registry, () => supervisor.openModels);
     this.#served = new ServedModels(() => supervisor.models, this.#entries, parts.tasks);
     this.#laneRows = new LaneRows(this.#served, () => this.#listener?.onRoom());
+    this.#inputs = new InputShares(() => this.#listener?.onRoom());
     this.#shown = new ShownJobs(parts, send);
     const charges = { repricer: parts.repricer, clock, lanes: () => this.lanes };
     this.#chargeAudio = chargeAudio(charges);
@@ -82,6 +85,7 @@ export class EngineSide implements JobRunner {
     this.#checkpoints = store && new Checkpoints({ store, clock, log, observe: parts.observe.checkpoint });
     this.#runs = new Runs({
       laneRows: this.#laneRows,
+      inputs: this.#inputs,
       progress: this.#shown.progress,
       previews: this.#shown.previews,
       checkpoints: this.#checkpoints,
@@ -172,13 +176,22 @@ export class EngineSide implements JobRunner {
   }
 
   /** A speech job is claimed only where its audio can be decoded soon; until then another worker may have room. */
-  room(group: string): Room {
-    const room = this.#laneRows.room(group);
+  room(group: string, priority: PriorityClass): Room {
+    const room = this.#laneRows.room(group, priority);
     // A model that is being unloaded gets no more jobs, and is not shut out by other groups.
     if (this.#parts.modelBytes !== undefined && !this.serves(group)) return { running: true, freeRows: 0 };
     const maxAudioS = this.#served.maxAudioS(group);
     const canDecode = maxAudioS === undefined || this.#parts.audio.hasRoom(maxAudioS);
     return canDecode ? room : { ...room, freeRows: 0 };
+  }
+
+  get fullTenants(): readonly TenantId[] {
+    return this.#inputs.full;
+  }
+
+  /** Jobs whose input is still being fetched or decoded. */
+  get jobsWithoutInput(): number {
+    return this.#inputs.size;
   }
 
   usualJobs(group: string, rows: number): number {

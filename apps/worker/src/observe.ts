@@ -177,6 +177,8 @@ export function readGaugesOf(
       if (state === 'loaded') metrics.modelMemory.set({ model, version }, bytes);
     }
     metrics.waveformBytes.set(worker.waveformBytes);
+    metrics.jobsWithoutInput.set(worker.jobsWithoutInput);
+    metrics.pausedSamples.set(worker.pausedSamples);
   });
 }
 

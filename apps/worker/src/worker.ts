@@ -122,6 +122,15 @@ export class Worker {
     return this.#residency?.status.models ?? [];
   }
 
+  /** Jobs whose input is still being fetched or decoded. */
+  get jobsWithoutInput(): number {
+    return this.#engineSide.jobsWithoutInput;
+  }
+
+  get pausedSamples(): number {
+    return this.#engineSide.lanes.reduce((sum, { paused = 0 }) => sum + paused, 0);
+  }
+
   /** Why the worker is in quarantine and claims no jobs; undefined while it is not. */
   get quarantineReason(): string | undefined {
     return this.#queueSide.quarantineReason;

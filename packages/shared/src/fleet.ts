@@ -10,6 +10,12 @@ import { reasonOf, SCHEMA_VERSION, type Unreadable, UnreadableList } from './rec
 import type { Keys, Redis } from './redis/index.ts';
 import { OWN_VERSION } from './version.ts';
 
+/**
+ * The most lanes of pictures of a worker: each further lane makes every step of the others wait longer. Lanes of less urgent classes do
+ * not count. Speech and texts have one lane for each open model, so these are few.
+ */
+export const MAX_LANES = 4;
+
 /** What every version can read of the report of any other one. */
 export const WorkerVersionSchema = z.object({
   /** SCHEMA_VERSION of the worker; absent in reports of the first version. */
@@ -66,6 +72,10 @@ export const WorkerStatusSchema = WorkerVersionSchema.extend({
       rows: z.int().nonnegative(),
       row_cap: z.int().positive(),
       samples: z.int().nonnegative(),
+      /** Of the samples, those that pause while more urgent ones have work; absent in reports of earlier versions. */
+      paused: z.int().nonnegative().optional(),
+      /** Estimated engine ms that its samples have still to go, by class; absent in reports of earlier versions. */
+      left_ms: z.object({ interactive: z.number(), standard: z.number(), bulk: z.number() }).optional(),
       /** Measured: rows times steps done per second, at the rows it ran with. */
       row_steps_per_s: z.number().nonnegative(),
     }),

@@ -58,6 +58,7 @@ export {
 export {
   countWorkers,
   forgetWorker,
+  MAX_LANES,
   readFleet,
   readWorkerVersions,
   reportWorker,

@@ -31,6 +31,13 @@ test('A long sample that was left out often goes before a short new one', () => 
   expect(chooseBatch([sample(4), long], 2)).toEqual([long]);
 });
 
+test('An interactive sample goes before shorter ones, and not before one that was left out for long', () => {
+  const urgent = sample(50, { isUrgent: true });
+  expect(chooseBatch([sample(4), urgent], 2)).toEqual([urgent]);
+  const leftOut = sample(4, { leftOut: 4 / LEFT_OUT_STEPS + 1 });
+  expect(chooseBatch([urgent, leftOut], 2)).toEqual([leftOut]);
+});
+
 test('A stream of short samples delays a long one by a bounded number of steps', () => {
   fc.assert(
     fc.property(fc.integer({ min: 2, max: 100 }), fc.integer({ min: 1, max: 50 }), (long, short) => {

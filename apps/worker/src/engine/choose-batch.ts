@@ -10,6 +10,8 @@
 export interface LaneMember {
   readonly rows: number;
   readonly stepsLeft: number;
+  /** Of the class interactive: ranked as if it had no step to go. */
+  readonly isUrgent?: boolean;
   /** Steps that its lane has made without it. */
   readonly leftOut: number;
   /** The most samples that may step together with it, itself included. */
@@ -27,7 +29,8 @@ export const LEFT_OUT_STEPS = 1 / 2;
  * steps alone, or it would never run. Where a wide sample does not fit, a narrower one may go before it.
  */
 export function chooseBatch<Sample extends LaneMember>(members: readonly Sample[], rowCap: number): Sample[] {
-  const rank = ({ stepsLeft, leftOut }: Sample): number => stepsLeft - leftOut * LEFT_OUT_STEPS;
+  const rank = ({ stepsLeft, isUrgent, leftOut }: Sample): number =>
+    (isUrgent ? 0 : stepsLeft) - leftOut * LEFT_OUT_STEPS;
   const batch: Sample[] = [];
   let rows = 0;
   let maxBatchMates = Number.POSITIVE_INFINITY;

@@ -340,3 +340,63 @@ test('A preview late in a run resembles the final picture', async () => {
   const end = posted.findIndex(({ type }) => type === 'finished');
   expect(posted.slice(end).filter(({ type }) => type === 'preview')).toEqual([]);
 });
+
+test('Bulk samples pause while others have work, in whatever lane, and can be canceled meanwhile; then they continue at their next step', async () => {
+  const bulk = request({ priority: 'bulk', steps: 12 });
+  const canceled = request({ priority: 'bulk', steps: 12 });
+  const others = [request({ steps: 6 }), request({ lane: 'diffusion.tiny@1.72x64', width: 72, steps: 6 })];
+  const running = await engineOf(16, (message) => {
+    if (message.type !== 'stepped') return;
+    const [{ id, step }] = message.samples;
+    if (id === bulk.id && step === 1) for (const other of others) running.engine.submit(other);
+    if (id === others[0].id && step === 2) running.engine.cancel(canceled.id);
+  });
+  running.engine.submit(bulk);
+  running.engine.submit(canceled);
+  await running.ended(4);
+  const events = running.posted.flatMap((message) => {
+    if (message.type === 'stepped') return message.samples.map(({ id, step }) => ({ id, step }));
+    return message.type === 'finished' || message.type === 'canceled'
+      ? [{ id: message.sample, step: 99 }]
+      : [];
+  });
+  const ofBulk = events.flatMap(({ id }, at) => (id === bulk.id ? [at] : []));
+  const ends = others.map((other) => events.findIndex(({ id, step }) => id === other.id && step === 99));
+  // The step that the others arrive in is its first.
+  expect(ofBulk.filter((at) => at < Math.max(...ends))).toHaveLength(1);
+  expect(events[ofBulk[1]]).toEqual({ id: bulk.id, step: 2 });
+  expect(events.filter(({ id }) => id === canceled.id).map(({ step }) => step)).toEqual([1, 99]);
+});
+
+test('A paused sample that is suspended leaves a checkpoint of its last step', async () => {
+  const bulk = request({ priority: 'bulk', steps: 12 });
+  const other = request({ steps: 6 });
+  const posted: FromEngine[] = [];
+  const engine = new Engine({
+    runtime: onnxRuntime,
+    settings: {
+      providers: ['cpu'],
+      rowCap: 8,
+      checkpoints: { everySteps: 99, everyMs: 1e9, bytesPerS: 1e9 },
+    },
+    clock: systemClock,
+    post: (message) => {
+      posted.push(message);
+      if (message.type !== 'stepped') return;
+      const [{ id, step }] = message.samples;
+      if (id === bulk.id && step === 2) engine.submit(other);
+      if (id === other.id && step === 2) engine.suspend(bulk.id);
+    },
+  });
+  await engine.open({ ref: MODEL, task: 'diffusion', folder, warmUp: { width: 64, height: 64 } });
+  const ended = engine.run();
+  engine.submit(bulk);
+  await vi.waitFor(() => expect(posted.at(-1)).toMatchObject({ type: 'finished', sample: other.id }), 30_000);
+  engine.close();
+  await ended;
+  expect(posted).toContainEqual({
+    type: 'checkpoints',
+    samples: [expect.objectContaining({ id: bulk.id, step: 2 })],
+  });
+  expect(posted).toContainEqual({ type: 'canceled', sample: bulk.id });
+});

@@ -1,21 +1,33 @@
 /**
  * The engine: pictures (diffusion/), windows of audio (whisper/) and texts (text/) take turns on one device. Samples arrive as
  * messages, and their results leave as messages; queues and stores are the worker's part.
+ *
+ * Bulk samples have lanes apart from those of the other classes. These lanes pause while the others have work: a pause costs nothing,
+ * because the samples stay in memory as they are after their last step.
  */
 import { toPlainError } from '@lehr/shared';
 import { DiffusionLanes } from './diffusion/diffusion-lanes.ts';
 import type { EngineParts } from './engine-parts.ts';
 import type { EngineSample, FromEngine, ModelToOpen, OpenedModel, SampleId } from './protocol.ts';
 import { TextLanes } from './text/text-lanes.ts';
-import { Turns } from './turns.ts';
+import { isBulkNext, Turns, type TurnTaker } from './turns.ts';
 import { WhisperLanes } from './whisper/whisper-lanes.ts';
+
+/** The lanes of all tasks for some of the classes, and whose turn it is among them. */
+interface Lanes {
+  readonly diffusion: DiffusionLanes;
+  readonly whisper: WhisperLanes;
+  readonly text: TextLanes;
+  readonly turns: Turns;
+}
 
 export class Engine {
   readonly #parts: EngineParts;
-  readonly #turns = new Turns();
-  readonly #diffusion: DiffusionLanes;
-  readonly #whisper: WhisperLanes;
-  readonly #text: TextLanes;
+  /** Of interactive and standard samples. */
+  readonly #lanes: Lanes;
+  readonly #bulk: Lanes;
+  /** Since when bulk lanes pause; undefined while they do not. */
+  #pausedSince: number | undefined;
   /** The samples of the last `running` message. */
   #running: readonly SampleId[] = [];
   #wake: (() => void) | undefined;
@@ -31,33 +43,33 @@ export class Engine {
       }
       parts.post(message);
     };
-    this.#diffusion = new DiffusionLanes({ ...parts, post });
-    this.#whisper = new WhisperLanes({ ...parts, post });
-    this.#text = new TextLanes({ ...parts, post });
+    this.#lanes = lanesOf({ ...parts, post });
+    this.#bulk = lanesOf({ ...parts, post }, this.#lanes);
   }
 
   /** Loads a model and warms it up; rejects with `model-unavailable` and the reason. */
   async open(spec: ModelToOpen): Promise<OpenedModel> {
     switch (spec.task) {
       case 'diffusion':
-        return this.#diffusion.open(spec);
+        return this.#lanes.diffusion.open(spec);
       case 'whisper':
-        return this.#whisper.open(spec);
+        return this.#lanes.whisper.open(spec);
       case 'text':
-        return this.#text.open(spec);
+        return this.#lanes.text.open(spec);
     }
   }
 
   /** Closes a model that has no sample left; has no effect on one that is not open. */
   async closeModel(ref: string): Promise<void> {
-    await Promise.all([this.#diffusion, this.#whisper, this.#text].map((lanes) => lanes.closeModel(ref)));
+    await Promise.all(this.#all.map((lanes) => lanes.closeModel(ref)));
   }
 
   submit(request: EngineSample): void {
+    const { diffusion, whisper, text } = request.priority === 'bulk' ? this.#bulk : this.#lanes;
     try {
-      if (request.task === 'whisper') this.#whisper.submit(request);
-      else if (request.task === 'text') this.#text.submit(request);
-      else this.#diffusion.submit(request);
+      if (request.task === 'whisper') whisper.submit(request);
+      else if (request.task === 'text') text.submit(request);
+      else diffusion.submit(request);
     } catch (error) {
       this.#parts.post({ type: 'failed', sample: request.id, failure: toPlainError(error, 'engine-failed') });
     }
@@ -66,24 +78,23 @@ export class Engine {
 
   /** Takes effect before the sample's next step; has no effect on a sample that has ended. */
   cancel(id: SampleId): void {
-    const isCanceled = this.#diffusion.cancel(id) || this.#whisper.cancel(id) || this.#text.cancel(id);
-    if (isCanceled) this.#parts.post({ type: 'canceled', sample: id });
+    if (this.#all.some((lanes) => lanes.cancel(id))) this.#parts.post({ type: 'canceled', sample: id });
   }
 
   /** As `cancel`, after a checkpoint of the steps made so far. */
   suspend(id: SampleId): void {
-    this.#diffusion.checkpoint(id);
+    for (const { diffusion } of [this.#lanes, this.#bulk]) diffusion.checkpoint(id);
     this.cancel(id);
   }
 
   /** How many lanes of picture sizes it remembers. */
   get lanes(): number {
-    return this.#diffusion.lanes;
+    return this.#lanes.diffusion.lanes + this.#bulk.diffusion.lanes;
   }
 
   /** Posts a preview of a running sample after its next step. */
   preview(id: SampleId): void {
-    this.#diffusion.preview(id);
+    for (const { diffusion } of [this.#lanes, this.#bulk]) diffusion.preview(id);
   }
 
   close(): void {
@@ -95,15 +106,11 @@ export class Engine {
   async run(): Promise<void> {
     const { clock } = this.#parts;
     while (!this.#closed) {
-      const taker = this.#turns.next([
-        ...this.#diffusion.turnTakers(),
-        ...this.#whisper.turnTakers(),
-        ...this.#text.turnTakers(),
-      ]);
-      if (taker) {
+      const next = this.#next();
+      if (next) {
         const startedAt = clock.monotonic();
-        await taker.takeTurn();
-        this.#turns.charge(taker, clock.monotonic() - startedAt);
+        await next.taker.takeTurn();
+        next.turns.charge(next.taker, clock.monotonic() - startedAt);
         await readMessages();
       } else {
         await new Promise<void>((resolve) => {
@@ -112,11 +119,45 @@ export class Engine {
         this.#wake = undefined;
       }
     }
-    await this.#diffusion.close();
-    await this.#whisper.close();
-    await this.#text.close();
+    const { diffusion, whisper, text } = this.#lanes;
+    await diffusion.close();
+    await whisper.close();
+    await text.close();
+  }
+
+  get #all(): (DiffusionLanes | WhisperLanes | TextLanes)[] {
+    return [this.#lanes, this.#bulk].flatMap(({ diffusion, whisper, text }) => [diffusion, whisper, text]);
+  }
+
+  /** Whose turn it is, and where it is charged. */
+  #next(): { readonly taker: TurnTaker; readonly turns: Turns } | undefined {
+    const now = this.#parts.clock.monotonic();
+    const [others, bulk] = [this.#lanes, this.#bulk].map((lanes) => ({
+      taker: lanes.turns.next(takersOf(lanes)),
+      turns: lanes.turns,
+    }));
+    if (bulk.taker && others.taker) this.#pausedSince ??= now;
+    else this.#pausedSince = undefined;
+    const pausedMs = now - (this.#pausedSince ?? now);
+    const isBulk = isBulkNext(bulk.taker !== undefined, others.taker !== undefined, pausedMs);
+    if (isBulk) this.#pausedSince = undefined;
+    const { taker, turns } = isBulk ? bulk : others;
+    return taker && { taker, turns };
   }
 }
+
+const lanesOf = (parts: EngineParts, beside?: Lanes): Lanes => ({
+  diffusion: new DiffusionLanes(parts, beside?.diffusion),
+  whisper: new WhisperLanes(parts, beside?.whisper),
+  text: new TextLanes(parts, beside?.text),
+  turns: new Turns(),
+});
+
+const takersOf = ({ diffusion, whisper, text }: Lanes): TurnTaker[] => [
+  ...diffusion.turnTakers(),
+  ...whisper.turnTakers(),
+  ...text.turnTakers(),
+];
 
 const isSame = (a: readonly SampleId[], b: readonly SampleId[]): boolean =>
   a.length === b.length && a.every((id, i) => id === b[i]);

@@ -22,11 +22,13 @@ interface Lane<Request extends Sample> extends TurnTaker {
 
 export abstract class ModelLanes<Model extends Opened, Request extends Sample> {
   protected readonly parts: EngineParts;
-  readonly #models = new Map<string, Model>();
+  readonly #models: Map<string, Model>;
   readonly #lanes = new Map<string, { readonly ref: string; readonly lane: Lane<Request> }>();
 
-  constructor(parts: EngineParts) {
+  /** With `beside`, these are further lanes of its open models. */
+  constructor(parts: EngineParts, beside?: ModelLanes<Model, Request>) {
     this.parts = parts;
+    this.#models = beside ? beside.#models : new Map();
   }
 
   protected abstract newLane(name: string, opened: Model): Lane<Request>;
@@ -52,10 +54,9 @@ export abstract class ModelLanes<Model extends Opened, Request extends Sample> {
   /** Closes a model that has no sample left. */
   async closeModel(ref: string): Promise<void> {
     const opened = this.#models.get(ref);
-    if (!opened) return;
     this.#models.delete(ref);
     for (const [name, known] of this.#lanes) if (known.ref === ref) this.#lanes.delete(name);
-    await opened.model.close();
+    await opened?.model.close();
   }
 
   async close(): Promise<void> {

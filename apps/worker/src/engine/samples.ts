@@ -1,5 +1,5 @@
 /** What the worker submits to its engine: one picture, one window of audio, or the texts of a job. */
-import type { SamplerName, TextItem } from '@lehr/shared';
+import type { PriorityClass, SamplerName, TextItem } from '@lehr/shared';
 import type { TextWork } from '../text/answers.ts';
 
 declare const brand: unique symbol;
@@ -12,6 +12,8 @@ interface SampleBase {
   readonly model: string;
   /** The group's queue name; samples of one lane share batches. */
   readonly lane: string;
+  /** That of its job, standard when absent. Bulk samples pause while others have work. */
+  readonly priority?: PriorityClass;
   /** The most samples that may be in its lane at once, this one included. Reduced for a job that was in a batch that crashed. */
   readonly maxBatchMates: number;
 }

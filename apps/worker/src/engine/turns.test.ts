@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { Turns, type TurnTaker } from './turns.ts';
+import { isBulkNext, MAX_PAUSE_MS, Turns, type TurnTaker } from './turns.ts';
 
 const taker = (hasWork = true): TurnTaker & { hasWork: boolean } => ({ hasWork, takeTurn: async () => {} });
 
@@ -37,4 +37,11 @@ test('Time spent idle gives no claim to more turns later', () => {
     order.push(chosen === busy ? 'busy' : 'idle');
   }
   expect(order.filter((name) => name === 'busy').length).toBeGreaterThanOrEqual(2);
+});
+
+test('Bulk work pauses while other work waits, and for a limited time only', () => {
+  expect(isBulkNext(true, false, 0)).toBe(true);
+  expect(isBulkNext(true, true, MAX_PAUSE_MS - 1)).toBe(false);
+  expect(isBulkNext(true, true, MAX_PAUSE_MS)).toBe(true);
+  expect(isBulkNext(false, true, MAX_PAUSE_MS)).toBe(false);
 });

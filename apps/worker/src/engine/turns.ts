@@ -4,6 +4,13 @@
  * to decode never stalls a lane, and a full lane never stalls them.
  */
 
+/** Bulk work that has paused for so long gets one turn, so that the jobs of a worker that is never idle still end. */
+export const MAX_PAUSE_MS = 10_000;
+
+/** Whether bulk work gets the next turn: it pauses while other work waits, at its next turn and for MAX_PAUSE_MS at most. */
+export const isBulkNext = (hasBulk: boolean, hasOther: boolean, pausedMs: number): boolean =>
+  hasBulk && (!hasOther || pausedMs >= MAX_PAUSE_MS);
+
 export interface TurnTaker {
   readonly hasWork: boolean;
   /** One short, bounded piece of work. */

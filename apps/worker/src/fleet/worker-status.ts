@@ -7,13 +7,16 @@ import type { LaneSpeeds } from './speeds.ts';
 export type LaneStatus = WorkerStatus['lanes'][number];
 export type ModelStatus = WorkerStatus['models'][number];
 
-export const laneStatus = (laneRows: LaneRows, speeds: LaneSpeeds): LaneStatus[] =>
-  speeds.lanes.map(({ lane, rowStepsPerS }) => ({
+/** A lane has no speed before its first step. */
+export function laneStatus(laneRows: LaneRows, speeds: LaneSpeeds): LaneStatus[] {
+  const measured = new Map(speeds.lanes.map(({ lane, rowStepsPerS }) => [lane, rowStepsPerS]));
+  return [...new Set([...measured.keys(), ...laneRows.lanes])].map((lane) => ({
     queue: lane,
     row_cap: laneRows.cap(lane),
     ...laneRows.usage(lane),
-    row_steps_per_s: rowStepsPerS,
+    row_steps_per_s: measured.get(lane) ?? 0,
   }));
+}
 
 export const modelStatus = (models: readonly OpenedModel[]): ModelStatus[] =>
   models.map(({ ref, batching, graphs, maxPromptTokens }) => ({

@@ -4,8 +4,7 @@
  */
 import type { Clock, Log } from '@lehr/shared';
 import type { GroupHead } from '@lehr/shared/queue';
-import type { Room } from '../runs/lane-rows.ts';
-import { chooseGroup } from './policy.ts';
+import { chooseGroup, type RoomOf } from './policy.ts';
 
 export interface IdleWatchOptions {
   readonly clock: Clock;
@@ -13,7 +12,7 @@ export interface IdleWatchOptions {
   readonly idleMs: number;
   /** The heads of the groups that this worker serves. */
   readonly heads: () => Promise<readonly GroupHead[]>;
-  readonly room: (queue: string) => Room;
+  readonly room: RoomOf;
   /** Whether the worker may claim jobs and has none. */
   readonly isIdle: () => boolean;
   /** How many jobs it has claimed. */

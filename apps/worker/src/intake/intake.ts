@@ -8,16 +8,15 @@
  *   sleeping  -> looking    a marker was popped, rows became free, a new group appeared, or a short job may have come for a full lane
  *   any       -> stopped    drain: no further job is claimed
  */
-import type { JobId } from '@lehr/shared';
+import { type JobId, PRIORITY_CLASSES } from '@lehr/shared';
 import type { Claimer, GroupHead } from '@lehr/shared/queue';
 import type { JobRunner } from '../runs/job-runner.ts';
-import type { Room } from '../runs/lane-rows.ts';
 import { JobStarter, type JobStarterOptions } from './job-starter.ts';
 import { chooseGroup } from './policy.ts';
 
 export interface IntakeOptions extends JobStarterOptions {
   readonly claimer: Claimer;
-  readonly runner: Pick<JobRunner, 'room' | 'usualJobs' | 'newRun' | 'serves' | 'stop'>;
+  readonly runner: Pick<JobRunner, 'room' | 'usualJobs' | 'fullTenants' | 'newRun' | 'serves' | 'stop'>;
   /** The group queues that this worker serves. */
   readonly groups: () => readonly string[];
   /** The models of these groups. */
@@ -36,10 +35,10 @@ const RETRY_MS = 500;
  */
 const MAX_SEARCHES = 8;
 /**
- * After this long it looks whether the head of a group whose lane is full has become a short job, since a later job may go first; then
- * after twice as long, and so on, until it claims again: every worker with a full lane does so while jobs wait.
+ * While jobs wait for which there is no room, it looks so often whether another one came before them that finds room: one of a more urgent
+ * class, of another tenant, or a short one for a full lane. Their groups have no marker that would tell.
  */
-const SHORT_JOBS_AFTER_MS = 1000;
+const OTHER_JOBS_AFTER_MS = 500;
 /** Groups claimed from last, which every search looks at: their lanes may be running. More than an engine has lanes. */
 const MAX_RECENT_GROUPS = 8;
 /** Callers choose the groups, by the sizes of their pictures. */
@@ -63,12 +62,10 @@ export class Intake {
   #shouldLook = false;
   /** Groups with waiting jobs that were not served. Sleeping on their markers would wake the loop at once. */
   #skippedGroups: ReadonlySet<string> = new Set();
-  /** The group of a marker that was popped for a full lane: another worker gets it if no job of the group is claimed. */
+  /** The group of a marker that was popped: another worker gets it if no job of the group is claimed. */
   #owedWakeUp: string | undefined;
   /** The group that jobs are being claimed from. */
   #claiming: string | undefined;
-  /** Looks for short jobs since the last claim. */
-  #looksInVain = 0;
   #claims = 0;
   #claimRounds = 0;
   /** When jobs of a group were last claimed, counted in claims; in this order, of the groups that were claimed from last. */
@@ -156,11 +153,12 @@ export class Intake {
     const skipped = new Set<string>();
     let searches = 0;
     while (!this.#stop.signal.aborted && this.#mayClaim()) {
-      const heads = await claimer.findWork(models(), this.#recentGroups);
+      const { fullTenants } = runner;
+      const heads = await claimer.findWork(models(), this.#recentGroups, fullTenants);
       const { searchedAll } = claimer;
       const choice = chooseGroup(
-        heads,
-        (queue) => runner.room(queue),
+        heads.filter(({ isOfFullTenant }) => !isOfFullTenant),
+        (queue, priority) => runner.room(queue, priority),
         (queue) => this.#lastClaims.get(queue) ?? 0,
       );
       if (!choice) {
@@ -171,10 +169,11 @@ export class Intake {
         continue;
       }
       const head = heads.find(({ queue }) => queue === choice.queue) as GroupHead;
-      const fitting = runner.usualJobs(choice.queue, choice.rows);
+      // Behind the head there may be jobs of tenants that get none.
+      const fitting = fullTenants.length > 0 ? 1 : runner.usualJobs(choice.queue, choice.rows);
       const claimed = await this.#claim(
         choice.queue,
-        Math.min(head.waiting, fitting, this.#starter.freeJobs),
+        Math.min(head.waitingOfClass ?? head.waiting, fitting, this.#starter.freeJobs),
       );
       // No job waits any more: the next one sets a marker.
       if (searchedAll && heads.length === 1 && claimed === head.waiting) return;
@@ -198,21 +197,19 @@ export class Intake {
       this.#wake = () => resolve('local');
     });
     const timer = new AbortController();
-    if (this.#mayGetShortJob()) void this.#wakeIn(SHORT_JOBS_AFTER_MS * 2 ** this.#looksInVain, timer.signal);
+    if (this.#mayServeAnother()) void this.#wakeIn(OTHER_JOBS_AFTER_MS, timer.signal);
     const woken = await Promise.race([this.#sleep.woken, local]).finally(() => timer.abort());
     this.#wake = undefined;
     if (woken !== 'local') await this.#wokenBy(woken);
   }
 
-  #mayGetShortJob(): boolean {
-    return this.#mayClaim() && [...this.#skippedGroups].some((group) => this.#roomOf(group).shortJobMs);
+  #mayServeAnother(): boolean {
+    return this.#mayClaim() && [...this.#skippedGroups].some((group) => this.#hasRoom(group));
   }
 
   async #wakeIn(ms: number, signal: AbortSignal): Promise<void> {
     await this.#options.clock.sleep(ms, signal);
-    if (signal.aborted) return;
-    this.#looksInVain++;
-    this.#wake?.();
+    if (!signal.aborted) this.#wake?.();
   }
 
   /**
@@ -236,7 +233,7 @@ export class Intake {
       return;
     }
     this.#shouldLook = true;
-    if (this.#roomOf(group).freeRows === 0) this.#owedWakeUp = group;
+    this.#owedWakeUp = group;
   }
 
   /** Only after the look: a marker put back before it would be popped here again at once. */
@@ -252,12 +249,9 @@ export class Intake {
     return this.#options.mayClaim() && this.#starter.freeJobs > 0;
   }
 
-  #roomOf(group: string): Room {
-    return this.#options.runner.room(group);
-  }
-
+  /** Whether some job of the group would find room: a job of the most urgent class, or a short one. */
   #hasRoom(group: string): boolean {
-    const { freeRows, shortJobMs } = this.#roomOf(group);
+    const { freeRows, shortJobMs } = this.#options.runner.room(group, PRIORITY_CLASSES[0]);
     return freeRows > 0 || shortJobMs !== undefined;
   }
 
@@ -269,7 +263,6 @@ export class Intake {
     try {
       const claims = await claimer.claim(group, count);
       this.#claims += claims.length;
-      this.#looksInVain = 0;
       if (claims.length > 0) this.#noteClaim(group);
       await this.#starter.start(claims);
       if (claims.length > 0) onClaimed?.(group, claims.length, clock.monotonic() - startedAt);

@@ -113,3 +113,21 @@ test('No lane takes short jobs while another group waits for one to run empty', 
   expect(chooseGroup([head('full', 10, 'standard', 1), head('shut', 3000)], room)).toBeUndefined();
   expect(chooseGroup([head('full', 10, 'standard', 1), head('shut', 1000)], room)?.queue).toBe('full');
 });
+
+test('A job that waits too long for a lane makes no lane of a less urgent class leave', () => {
+  const room = rooms({ warm: { freeRows: 2, running: true }, shut: { freeRows: 0, running: false } });
+  expect(chooseGroup([head('warm', 10, 'standard'), head('shut', 3000, 'interactive')], room)).toEqual({
+    queue: 'warm',
+    rows: 2,
+  });
+  expect(chooseGroup([head('warm', 10, 'interactive'), head('shut', 3000)], room)).toBeUndefined();
+});
+
+test('The room that counts is that for the class of the head', () => {
+  const heads = [head('a', 9000, 'bulk'), head('b', 1, 'standard')];
+  const room = (_: string, priority: GroupHead['priority']): Room => ({
+    freeRows: priority === 'standard' ? 4 : 0,
+    running: false,
+  });
+  expect(chooseGroup(heads, room)).toEqual({ queue: 'b', rows: 4 });
+});

@@ -3,9 +3,12 @@
  * claimed just in time: only as many as start at the next step, because a job that waits inside a worker could have run
  * on another one.
  */
-import { PRIORITY_CLASSES } from '@lehr/shared';
+import { PRIORITY_CLASSES, type PriorityClass } from '@lehr/shared';
 import type { GroupHead } from '@lehr/shared/queue';
 import type { Room } from '../runs/lane-rows.ts';
+
+/** The room for a job of this class in a group. */
+export type RoomOf = (queue: string, priority: PriorityClass) => Room;
 
 export interface Choice {
   readonly queue: string;
@@ -32,26 +35,32 @@ const byUrgencyThenAge = (a: GroupHead, b: GroupHead): number =>
  * the oldest. When all lanes are in use and a group without one has waited too long, the lane with the most free rows gets no more
  * jobs, so that it runs empty and frees its place. By age alone, a group with an old backlog would take that place again, and a
  * newcomer in another group would wait until the backlog was as young as its job.
+ *
+ * The room of a group is that for the class of its head: what less urgent classes have is in no lane's way (lane-rows.ts).
  */
 export function chooseGroup(
   heads: readonly GroupHead[],
-  roomOf: (queue: string) => Room,
+  roomOf: RoomOf,
   lastServed: (queue: string) => number = () => 0,
 ): Choice | undefined {
   const isPatient = (head: GroupHead): boolean => head.waitedMs <= MAX_GROUP_WAIT_MS;
-  const free = (head: GroupHead): number => roomOf(head.queue).freeRows;
-  const isRunning = (head: GroupHead): boolean => roomOf(head.queue).running;
+  const free = (head: GroupHead): number => roomOf(head.queue, head.priority).freeRows;
+  const isRunning = (head: GroupHead): boolean => roomOf(head.queue, head.priority).running;
 
   let servable = heads.filter((head) => free(head) > 0).sort(byUrgencyThenAge);
-  const isShutOut = heads.some((head) => free(head) === 0 && !isRunning(head) && !isPatient(head));
-  if (isShutOut) {
-    const emptiest = servable.filter(isRunning).sort((a, b) => free(b) - free(a))[0];
+  const shutOut = heads
+    .filter((head) => free(head) === 0 && !isRunning(head) && !isPatient(head))
+    .sort(byUrgencyThenAge)[0];
+  if (shutOut) {
+    // A lane of a less urgent class is not in its way.
+    const inItsWay = servable.filter((head) => isRunning(head) && urgency(head) <= urgency(shutOut));
+    const emptiest = inItsWay.sort((a, b) => free(b) - free(a))[0];
     servable = servable.filter((head) => head !== emptiest);
   }
 
   const [first] = servable;
   // Short jobs would keep a lane busy that is to run empty.
-  if (!first) return isShutOut ? undefined : shortJob(heads, roomOf);
+  if (!first) return shutOut ? undefined : shortJob(heads, roomOf);
   const running = servable.find(isRunning);
   const next = running && urgency(running) === urgency(first) && isPatient(first) ? running : first;
   if (isRunning(next)) return { queue: next.queue, rows: free(next) };
@@ -62,9 +71,9 @@ export function chooseGroup(
   return { queue: chosen.queue, rows: free(chosen) };
 }
 
-function shortJob(heads: readonly GroupHead[], roomOf: (queue: string) => Room): Choice | undefined {
-  const isShort = ({ queue, costMs }: GroupHead): boolean =>
-    costMs !== undefined && costMs <= (roomOf(queue).shortJobMs ?? 0);
+function shortJob(heads: readonly GroupHead[], roomOf: RoomOf): Choice | undefined {
+  const isShort = ({ queue, priority, costMs }: GroupHead): boolean =>
+    costMs !== undefined && costMs <= (roomOf(queue, priority).shortJobMs ?? 0);
   const [chosen] = heads.filter(isShort).sort(byUrgencyThenAge);
   return chosen && { queue: chosen.queue, rows: 1 };
 }

@@ -54,7 +54,7 @@ export abstract class JobRun implements Attempt {
   /** All outputs are stored; only the end is left to write. */
   abstract readonly isDone: boolean;
   abstract readonly progress: Progress;
-  /** Rows of the samples that `begin` returns. Reserved until then, since their inputs may take long to fetch. */
+  /** Rows of the samples that `begin` returns; reserved until then, unless it has an input to fetch. */
   abstract readonly firstRows: number;
 
   /** Fetches what the job needs; returns its first samples. Rejects when the job cannot be done. */
@@ -62,6 +62,11 @@ export abstract class JobRun implements Attempt {
 
   /** Takes the result of a sample; returns the samples to run next. Rejects when the job cannot be done. */
   abstract addResult(sample: SampleRun, result: SampleResult): Promise<readonly SampleRun[]>;
+
+  /** Whether `begin` fetches media, which may take long. */
+  get fetchesInput(): boolean {
+    return false;
+  }
 
   /** Takes a segment of an audio window whose end is not reached yet. */
   addSegment(_sample: SampleRun, _message: SegmentMessage): void {}

@@ -2,7 +2,7 @@
  * The interface between the two halves of a worker. The queue side claims jobs and writes their ends; the engine side, which
  * implements this, runs them.
  */
-import type { JobState } from '@lehr/shared';
+import type { JobState, PriorityClass, TenantId } from '@lehr/shared';
 import type { Claim } from '@lehr/shared/queue';
 import type { JobRecord, Outcome } from '@lehr/shared/records';
 import type { StopReason } from '../delivery/attempt.ts';
@@ -14,7 +14,10 @@ export interface JobRunner {
   readonly isUp: boolean;
   /** Whether a model that the engine has open runs the jobs of this group. */
   serves(group: string): boolean;
-  room(group: string): Room;
+  /** For a job of this class. */
+  room(group: string, priority: PriorityClass): Room;
+  /** Tenants that get no more jobs here until one of theirs has its input. */
+  readonly fullTenants: readonly TenantId[];
   /** How many jobs of the usual size fit into this many rows; at least one. */
   usualJobs(group: string, rows: number): number;
   /** Throws LehrError when this worker cannot run the job. */

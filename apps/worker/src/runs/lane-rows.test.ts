@@ -1,7 +1,7 @@
-import type { LeaseToken } from '@lehr/shared';
+import { type LeaseToken, MAX_LANES } from '@lehr/shared';
 import { expect, test } from 'vitest';
 import type { SampleId } from '../engine/protocol.ts';
-import { LaneRows, MAX_LANES } from './lane-rows.ts';
+import { LaneRows } from './lane-rows.ts';
 
 const LANE = 'diffusion.tiny@1.64x64';
 const sample = (n: number): SampleId => `sample-${n}` as SampleId;
@@ -92,7 +92,7 @@ test('A job of more rows than one may count leaves room for others, before and a
   rows.take(sample(1), LANE, 5000);
   rows.take(sample(2), LANE, 20);
   expect(rows.room(LANE)).toEqual({ running: true, freeRows: 680 });
-  expect(rows.usage(LANE)).toEqual({ rows: 120, samples: 2 });
+  expect(rows.usage(LANE)).toMatchObject({ rows: 120, samples: 2 });
 });
 
 test('A full lane has room for a job with a third of the cost that one in it has still to go', () => {
@@ -119,4 +119,40 @@ test('A full lane whose samples cannot pause has no room', () => {
   const { rows } = laneRows({ cap: 2 });
   rows.take(sample(1), LANE, 2, 9000);
   expect(rows.room(LANE)).toEqual({ running: true, freeRows: 0 });
+});
+
+test('Lanes of a less urgent class are not counted: a more urgent job gets a lane, and its whole cap beside the rows of others', () => {
+  const { rows } = laneRows();
+  for (let n = 0; n < MAX_LANES; n += 1) rows.take(sample(n), `lane-${n}`, 8, 1000, 'bulk');
+  expect(rows.room(LANE, 'bulk')).toEqual({ running: false, freeRows: 0 });
+  expect(rows.room(LANE, 'standard')).toEqual({ running: false, freeRows: 8 });
+  rows.take(sample(9), 'lane-0', 6, 1000, 'standard');
+  expect(rows.room('lane-0', 'standard')).toEqual({ running: true, freeRows: 2 });
+  expect(rows.room('lane-0', 'interactive')).toEqual({ running: false, freeRows: 8 });
+});
+
+test('A bulk job finds no room while a job of another class runs, and makes no other group leave its lane', () => {
+  const { rows } = laneRows();
+  rows.take(sample(1), 'lane-1', 1, 100, 'standard');
+  expect(rows.room(LANE, 'bulk')).toEqual({ running: true, freeRows: 0 });
+  rows.release(sample(1));
+  expect(rows.room(LANE, 'bulk')).toEqual({ running: false, freeRows: 8 });
+});
+
+test('A group that does not count as one of the lanes has room beside the most lanes', () => {
+  const defaults = { firstCap: () => 8, usualRows: () => 1, isLimited: (lane: string) => lane !== 'ears' };
+  const rows = new LaneRows(defaults, () => {});
+  for (let n = 0; n < MAX_LANES; n += 1) rows.take(sample(n), `lane-${n}`, 1);
+  expect(rows.room(LANE).freeRows).toBe(0);
+  expect(rows.room('ears').freeRows).toBe(8);
+});
+
+test('The use of a lane tells which of its samples pause, and the time that they take by class', () => {
+  const { rows } = laneRows();
+  rows.take(sample(1), LANE, 2, 900, 'bulk');
+  rows.stepped(sample(1), 1 / 3);
+  expect(rows.usage(LANE)).toMatchObject({ paused: 0, left_ms: { interactive: 0, standard: 0, bulk: 600 } });
+  rows.take(sample(2), 'another', 2, 100, 'interactive');
+  expect(rows.usage(LANE)).toMatchObject({ samples: 1, paused: 1 });
+  expect(rows.usage('another')).toMatchObject({ paused: 0, left_ms: { interactive: 100 } });
 });

@@ -2,13 +2,23 @@
  * The rows of each lane of the engine: its row cap, the rows that samples have taken, and the rows that are reserved for
  * jobs that have not submitted samples yet. The only place that answers whether there is room for a job of a group.
  *
- *   reserved   for an active job, under its lease, until its first samples are submitted
+ *   reserved   for an active job, under its lease, until its first samples are submitted; not for a job that still has an input to fetch
  *   taken      by a sample, from its submission until its last step begins, so that the rows are filled for the next step
+ *
+ * What less urgent jobs have is no obstacle to a job: bulk samples pause while others have work (engine.ts), and interactive ones join
+ * lanes of standard ones. Bulk jobs find no room while others have work here, because they would only pause.
  *
  * A full lane still has room for a job that is much shorter than one of those in it: the engine lets the shortest samples step, and
  * the longest ones pause meanwhile. So the rows of a lane can be up to twice its cap.
  */
-import { type LeaseToken, RecentlyUsed } from '@lehr/shared';
+import {
+  type LeaseToken,
+  MAX_LANES,
+  PRIORITY_CLASSES,
+  type PriorityClass,
+  RecentlyUsed,
+  type WorkerStatus,
+} from '@lehr/shared';
 import type { SampleId } from '../engine/protocol.ts';
 
 /** The room of a lane that is running, or that would run if a job of its group were claimed. */
@@ -30,15 +40,14 @@ export interface LaneDefaults {
   mostRows?(lane: string, cap: number): number;
   /** Whether the samples of the lane can pause; when absent, none can. */
   canPause?(lane: string): boolean;
+  /** Whether the lane counts as one of MAX_LANES; when absent, each does. */
+  isLimited?(lane: string): boolean;
 }
 
 /** A job is short enough for a full lane if one in it has this many times its cost still to go. */
 const SHORT_JOB_RATIO = 3;
 /** Rows of a full lane with those of its short jobs, over its cap. */
 const MOST_OF_CAP = 2;
-
-/** The most lanes on one device: each further lane makes every step of the others wait longer. */
-export const MAX_LANES = 4;
 
 /**
  * The most row caps remembered: more than the engine remembers lanes, because it reports a cap only when it changes. A
@@ -48,6 +57,7 @@ const MAX_CAPS = 256;
 
 interface LaneShare {
   readonly lane: string;
+  readonly priority: PriorityClass;
   readonly rows: number;
   /** Its cost that is still to go, in estimated engine ms. */
   readonly leftMs: number;
@@ -56,6 +66,12 @@ interface LaneShare {
 interface TakenShare extends LaneShare {
   readonly costMs: number;
 }
+
+const isBulk = ({ priority }: LaneShare): boolean => priority === 'bulk';
+
+export type LaneUsage = Pick<WorkerStatus['lanes'][number], 'rows' | 'samples' | 'paused' | 'left_ms'>;
+
+const urgency = (priority: PriorityClass): number => PRIORITY_CLASSES.indexOf(priority);
 
 export class LaneRows {
   readonly #reserved = new Map<LeaseToken, LaneShare>();
@@ -80,8 +96,14 @@ export class LaneRows {
   }
 
   /** `costMs`: of the whole job, in estimated engine ms. */
-  reserve(lease: LeaseToken, lane: string, rows: number, costMs = 0): void {
-    this.#reserved.set(lease, { lane, rows, leftMs: costMs });
+  reserve(
+    lease: LeaseToken,
+    lane: string,
+    rows: number,
+    costMs = 0,
+    priority: PriorityClass = 'standard',
+  ): void {
+    this.#reserved.set(lease, { lane, priority, rows, leftMs: costMs });
   }
 
   unreserve(lease: LeaseToken): void {
@@ -89,8 +111,8 @@ export class LaneRows {
   }
 
   /** `costMs`: of this sample, in estimated engine ms. */
-  take(sample: SampleId, lane: string, rows: number, costMs = 0): void {
-    this.#taken.set(sample, { lane, rows, costMs, leftMs: costMs });
+  take(sample: SampleId, lane: string, rows: number, costMs = 0, priority: PriorityClass = 'standard'): void {
+    this.#taken.set(sample, { lane, priority, rows, costMs, leftMs: costMs });
   }
 
   /** The sample has made this share of its steps. */
@@ -114,24 +136,46 @@ export class LaneRows {
     this.#taken.clear();
   }
 
-  /** The samples in a lane and the rows that they have taken. */
-  usage(lane: string): { rows: number; samples: number } {
-    const shares = [...this.#taken.values()].filter((share) => share.lane === lane);
-    return { rows: this.#rowsOf(lane, shares), samples: shares.length };
+  /** The lanes that have samples. */
+  get lanes(): string[] {
+    return [...new Set([...this.#taken.values()].map(({ lane }) => lane))];
   }
 
-  room(lane: string): Room {
-    const shares = [...this.#taken.values(), ...this.#reserved.values()];
+  /** The samples in a lane, those of them that pause, and the rows and the time that they all take. */
+  usage(lane: string): LaneUsage {
+    const taken = [...this.#taken.values()];
+    const shares = taken.filter((share) => share.lane === lane);
+    const paused = taken.every(isBulk) ? 0 : shares.filter(isBulk).length;
+    const leftMs = (priority: PriorityClass): number =>
+      Math.round(shares.reduce((sum, share) => sum + (share.priority === priority ? share.leftMs : 0), 0));
+    const left_ms = {
+      interactive: leftMs('interactive'),
+      standard: leftMs('standard'),
+      bulk: leftMs('bulk'),
+    };
+    return { rows: this.#rowsOf(lane, shares), samples: shares.length, paused, left_ms };
+  }
+
+  room(lane: string, priority: PriorityClass = 'standard'): Room {
+    const all = [...this.#taken.values(), ...this.#reserved.values()];
+    // As if the lane ran, so that no other group makes way for it.
+    if (priority === 'bulk' && !all.every(isBulk)) return { running: true, freeRows: 0 };
+    const isAsUrgent = (share: LaneShare): boolean => urgency(share.priority) <= urgency(priority);
+    const shares = all.filter(isAsUrgent);
     const ofLane = shares.filter((share) => share.lane === lane);
     const running = ofLane.length > 0;
     const rows = this.#rowsOf(lane, ofLane);
     const freeRows = Math.max(0, this.cap(lane) - rows);
-    const hasRoom = running
-      ? freeRows >= this.#defaults.usualRows(lane)
-      : new Set(shares.map((share) => share.lane)).size < MAX_LANES;
+    const hasRoom = running ? freeRows >= this.#defaults.usualRows(lane) : this.#mayOpen(lane, shares);
     if (hasRoom) return { running, freeRows };
     const shortJobMs = running ? this.#shortJobMs(lane, rows, ofLane) : 0;
     return { running, freeRows: 0, ...(shortJobMs > 0 && { shortJobMs }) };
+  }
+
+  #mayOpen(lane: string, shares: readonly LaneShare[]): boolean {
+    const isLimited = (each: string): boolean => this.#defaults.isLimited?.(each) ?? true;
+    const lanes = new Set(shares.map((share) => share.lane).filter(isLimited));
+    return !isLimited(lane) || lanes.size < MAX_LANES;
   }
 
   #shortJobMs(lane: string, rows: number, shares: readonly LaneShare[]): number {

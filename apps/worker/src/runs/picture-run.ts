@@ -82,6 +82,10 @@ export class PictureRun extends JobRun {
     return this.samples.reduce((sum, { rows }) => sum + rows, 0);
   }
 
+  override get fetchesInput(): boolean {
+    return this.#input.image !== undefined;
+  }
+
   get isDone(): boolean {
     return this.samples.every(({ picture }) => picture);
   }
@@ -208,6 +212,7 @@ const sampleOf = (record: JobRecord, input: TextToImageInput, index: number): Di
   task: 'diffusion',
   model: record.model,
   lane: record.queue,
+  priority: record.priority,
   prompt: input.prompt,
   negativePrompt: input.negative_prompt,
   width: input.width,

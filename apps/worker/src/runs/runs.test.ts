@@ -3,6 +3,7 @@ import type { Claim } from '@lehr/shared/queue';
 import type { JobRecord } from '@lehr/shared/records';
 import { expect, test } from 'vitest';
 import type { DiffusionSample, SampleId, ToEngine } from '../engine/protocol.ts';
+import { InputShares } from './input-shares.ts';
 import { JobRun, type SampleRun } from './job-run.ts';
 import { LaneRows } from './lane-rows.ts';
 import { Runs } from './runs.ts';
@@ -53,6 +54,7 @@ function testRuns(): { runs: Runs; laneRows: LaneRows; sent: ToEngine[] } {
   const laneRows = new LaneRows({ firstCap: () => 8, usualRows: () => 1 }, () => {});
   const runs = new Runs({
     laneRows,
+    inputs: new InputShares(() => {}),
     progress: { note: () => {}, forget: () => {} },
     previews: { stepped: () => {}, publish: async () => {} },
     clock: systemClock as Clock,

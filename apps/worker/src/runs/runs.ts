@@ -12,6 +12,7 @@ import type { FromEngine, SampleId, SegmentMessage, ToEngine } from '../engine/p
 import type { EngineExit } from '../supervisor/engine-process.ts';
 import type { CheckpointMessage, Checkpoints } from './checkpoints.ts';
 import { CrashSuspects } from './crash-suspects.ts';
+import type { InputShares } from './input-shares.ts';
 import type { JobRun, SampleRun } from './job-run.ts';
 import type { LaneRows } from './lane-rows.ts';
 
@@ -31,6 +32,7 @@ type PreviewMessage = Extract<FromEngine, { type: 'preview' }>;
 
 export interface RunsOptions {
   readonly laneRows: LaneRows;
+  readonly inputs: Pick<InputShares, 'add' | 'remove'>;
   readonly progress: ProgressListener;
   readonly previews: PreviewListener;
   /** Absent: the engine makes none. */
@@ -81,11 +83,12 @@ export class Runs {
 
   /** Runs a job. Resolves when its end can be written: it is done or stopped, and the engine has no sample of it. Never rejects. */
   async run(run: JobRun): Promise<void> {
-    const { lease, claim, firstRows, record } = run;
-    this.#options.laneRows.reserve(lease, claim.queue, firstRows, record.cost);
+    const { claim, firstRows, record } = run;
+    if (!run.fetchesInput)
+      this.#options.laneRows.reserve(run.lease, claim.queue, firstRows, record.cost, record.priority);
     await new Promise<void>((resolve) => {
       this.#runs.set(run, resolve);
-      void this.#work(run, () => run.begin());
+      void this.#work(run, () => this.#begin(run));
     });
     await this.#options.checkpoints?.close(run);
   }
@@ -197,7 +200,8 @@ export class Runs {
       sample.inEngine = true;
       this.#samples.set(id, { run, sample });
       // An engine that was started again gets only the samples that are left.
-      laneRows.take(id, lane, sample.rows, run.record.cost / run.samples.length);
+      const { cost, priority } = run.record;
+      laneRows.take(id, lane, sample.rows, cost / run.samples.length, priority);
       const { request, checkpoint } = sample;
       const maxBatchMates = this.#suspects.maxBatchMates(id);
       return { ...request, maxBatchMates, ...(request.task === 'diffusion' && checkpoint && { checkpoint }) };
@@ -223,6 +227,13 @@ export class Runs {
       this.#removeSample(sample.request.id);
       this.#finishIfOver(run);
     }
+  }
+
+  async #begin(run: JobRun): Promise<readonly SampleRun[]> {
+    if (!run.fetchesInput) return run.begin();
+    const { inputs } = this.#options;
+    inputs.add(run.record.tenant);
+    return run.begin().finally(() => inputs.remove(run.record.tenant));
   }
 
   /** Work of a job outside the engine. Submits the samples that it returns; when it rejects, the job fails. */

@@ -59,6 +59,10 @@ export class ServedModels implements LaneDefaults {
     return isDiffusion && this.#find(queue)?.batching === 'step';
   }
 
+  isLimited(queue: string): boolean {
+    return parseGroupQueueName(queue)?.task === 'diffusion';
+  }
+
   /** The longest audio that a job of a speech group may have, in seconds; undefined for other groups. */
   maxAudioS(queue: string): number | undefined {
     const group = parseGroupQueueName(queue);

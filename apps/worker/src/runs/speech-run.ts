@@ -93,6 +93,10 @@ export class SpeechRun extends JobRun {
     return 1;
   }
 
+  override get fetchesInput(): boolean {
+    return true;
+  }
+
   get audioSeconds(): number {
     return this.#builder?.duration ?? 0;
   }

@@ -91,6 +91,7 @@ export class TextRun extends JobRun {
         task: 'text',
         model: this.record.model,
         lane: this.record.queue,
+        priority: this.record.priority,
         maxBatchMates: Number.MAX_SAFE_INTEGER,
         texts,
         mayTruncate: this.#input.truncate,

@@ -24,7 +24,7 @@ export interface WindowOfFile {
 }
 
 export function windowRun(
-  { id, model, queue }: JobRecord,
+  { id, model, queue, priority }: JobRecord,
   input: SpeechToTextInput,
   frontEnd: FrontEnd,
   { index, range, ...parts }: WindowOfFile,
@@ -36,6 +36,7 @@ export function windowRun(
       task: 'whisper',
       model,
       lane: queue,
+      priority,
       contentFrames: contentFrames(range, input, frontEnd),
       translate: input.task === 'translate',
       temperature: input.temperature,

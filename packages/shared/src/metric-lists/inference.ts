@@ -125,6 +125,20 @@ export const INFERENCE_METRICS = {
     apps: ['worker'],
     labels: [],
   },
+  jobsWithoutInput: {
+    name: 'lehr_jobs_without_input',
+    kind: 'gauge',
+    help: 'Claimed jobs whose audio or picture is still being fetched or decoded. They take no rows of a batch.',
+    apps: ['worker'],
+    labels: [],
+  },
+  pausedSamples: {
+    name: 'lehr_paused_samples',
+    kind: 'gauge',
+    help: 'Pictures, windows of audio and text jobs of the class bulk that pause while those of other classes run.',
+    apps: ['worker'],
+    labels: [],
+  },
   realTimeFactor: {
     name: 'lehr_real_time_factor',
     kind: 'histogram',

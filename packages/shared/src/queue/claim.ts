@@ -7,7 +7,7 @@
  */
 import { readFileSync } from 'node:fs';
 import { PRIORITY_CLASSES, type PriorityClass } from '../contracts/job.ts';
-import { newLeaseToken, type WorkerId } from '../ids.ts';
+import { newLeaseToken, type TenantId, type WorkerId } from '../ids.ts';
 import { defineScript, type Keys, type Redis, type Script } from '../redis/index.ts';
 import type { Claim } from './group-queue.ts';
 import type { GroupQueues } from './group-queues.ts';
@@ -27,11 +27,15 @@ export interface GroupHead {
   readonly queue: string;
   /** Jobs waiting. */
   readonly waiting: number;
+  /** Those of them of the class of the head; they are first in line. */
+  readonly waitingOfClass?: number;
   readonly priority: PriorityClass;
   /** Ms that the job at the head has waited, by Redis's clock: the clocks of processes differ. */
   readonly waitedMs: number;
   /** What it was admitted with, in estimated engine ms; undefined when it has no record any more. */
   readonly costMs: number | undefined;
+  /** Its tenant gets no more jobs of this worker now, and no other tenant has a job of its class near it in the line. */
+  readonly isOfFullTenant?: boolean;
 }
 
 export interface ClaimerOptions {
@@ -92,9 +96,13 @@ export class Claimer {
   /**
    * The heads of groups of these models (`name@version`) that have waiting jobs: those of `again`, the most promising ones of
    * earlier searches, and the next ones. One command, whose cost does not depend on how many groups there are; so with more
-   * than GROUPS_PER_SEARCH of them it takes several searches to find all.
+   * than GROUPS_PER_SEARCH of them it takes several searches to find all. Jobs of `fullTenants` are looked past.
    */
-  async findWork(models: readonly string[], again: readonly string[] = []): Promise<GroupHead[]> {
+  async findWork(
+    models: readonly string[],
+    again: readonly string[] = [],
+    fullTenants: readonly TenantId[] = [],
+  ): Promise<GroupHead[]> {
     if (models.length === 0) return [];
     const indexes = models.map((model) => this.#keys.waiting(model));
     const woken = this.#woken;
@@ -108,19 +116,25 @@ export class Claimer {
       index,
       cursor,
       at,
+      fullTenants.length,
+      ...fullTenants,
       ...named,
-    ])) as [number, string, number, ...[string, number, number, number, number][]];
+    ])) as [number, string, number, ...[string, number, number, number, number, number, number][]];
     this.#cursor = { index: nextIndex, cursor: nextCursor };
     this.#searchedAll = isWhole === 1;
     // A wake-up that came meanwhile stays for the next search.
     if (this.#woken === woken) this.#woken = undefined;
-    const heads = replies.map(([queue, waiting, score, waitedMs, costMs]) => ({
-      queue,
-      waiting,
-      priority: classOfScore(score),
-      waitedMs,
-      costMs: costMs < 0 ? undefined : costMs,
-    }));
+    const heads = replies.map(
+      ([queue, waiting, score, waitedMs, costMs, isOfFullTenant, waitingOfClass]) => ({
+        queue,
+        waiting,
+        waitingOfClass,
+        priority: classOfScore(score),
+        waitedMs,
+        costMs: costMs < 0 ? undefined : costMs,
+        ...(isOfFullTenant === 1 && { isOfFullTenant: true }),
+      }),
+    );
     this.#remembered = this.#searchedAll ? [] : mostPromising(heads);
     return heads;
   }

@@ -37,7 +37,7 @@ const MAX_LANES_KEPT = 64;
 
 export class DiffusionLanes {
   readonly #parts: EngineParts;
-  readonly #models = new Map<string, OpenModel>();
+  readonly #models: Map<string, OpenModel>;
   readonly #lanes = new RecentlyUsed<string, Lane>(MAX_LANES_KEPT, (lane) => lane.hasWork);
   /** The model of each lane. */
   readonly #laneModels = new WeakMap<Lane, string>();
@@ -46,9 +46,11 @@ export class DiffusionLanes {
   readonly #decodes: DecodeQueue;
   readonly #checkpoints: Checkpoints | undefined;
 
-  constructor(parts: EngineParts) {
+  /** With `beside`, these are further lanes of its open models. */
+  constructor(parts: EngineParts, beside?: DiffusionLanes) {
     const { clock, post, settings } = parts;
     this.#parts = parts;
+    this.#models = beside ? beside.#models : new Map();
     this.#prompts = new PromptQueue({
       clock,
       post,
@@ -63,8 +65,9 @@ export class DiffusionLanes {
     });
     this.#decodes = new DecodeQueue({ clock, post, vaeOf: (ref) => this.#open(ref).model.vae });
     const weightsOf = (ref: string): string => this.#open(ref).weights;
-    this.#checkpoints =
-      settings.checkpoints && new Checkpoints({ settings: settings.checkpoints, clock, post, weightsOf });
+    this.#checkpoints = beside
+      ? beside.#checkpoints
+      : settings.checkpoints && new Checkpoints({ settings: settings.checkpoints, clock, post, weightsOf });
   }
 
   /** Loads a model and warms it up; rejects with `model-unavailable` and the reason. */
@@ -146,12 +149,11 @@ export class DiffusionLanes {
   /** Closes a model that has no sample left. */
   async closeModel(ref: string): Promise<void> {
     const open = this.#models.get(ref);
-    if (!open) return;
     this.#models.delete(ref);
     for (const [name, lane] of [...this.#lanes.entries()]) {
       if (this.#laneModels.get(lane) === ref) this.#lanes.delete(name);
     }
-    await open.model.close();
+    await open?.model.close();
   }
 
   async close(): Promise<void> {

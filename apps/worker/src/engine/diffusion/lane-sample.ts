@@ -102,6 +102,10 @@ export class LaneSample implements LaneMember {
     return this.steps - this.step;
   }
 
+  get isUrgent(): boolean {
+    return this.request.priority === 'interactive';
+  }
+
   get maxBatchMates(): number {
     return this.request.maxBatchMates;
   }
