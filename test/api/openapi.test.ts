@@ -1,3 +1,5 @@
+import { once } from 'node:events';
+import { type IncomingMessage, request } from 'node:http';
 import type { Browser } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { listen } from '../../apps/api/src/listen.ts';
@@ -8,7 +10,7 @@ import {
   SUCCEEDED_JOB,
 } from '../../apps/api/src/routes/examples.ts';
 import { JobEventSchema, JobRequestSchema, JobSchema } from '../../packages/shared/src/index.ts';
-import { type ApiWorld, apiWorld, PUBLIC_URL } from '../support/api-world.ts';
+import { API_KEY, type ApiWorld, apiWorld, PUBLIC_URL } from '../support/api-world.ts';
 import { chromiumPath, launchBrowser, openPage } from '../support/browser.ts';
 import { startRedis, type TestRedis } from '../support/redis.ts';
 
@@ -77,6 +79,28 @@ describe('OpenAPI document', () => {
       const isUpload = path === '/v1/files' || path.startsWith('/v1/audio/');
       const { status } = await world.ask(method.toUpperCase(), url, body, { headers });
       expect(status, `${method} ${path}`).toBe(isUpload ? 415 : 413);
+    }
+  });
+
+  test('Every operation documents the answer to a body that is nested too deeply, also one that takes no body', async () => {
+    const operations = operationsOf(await documentOf()).filter(({ path }) => path.startsWith('/v1/'));
+    const app = await listen('127.0.0.1', 0);
+    onTestFinished(() => app.close(0));
+    app.serve(world.app.fetch);
+    for (const { path, method, operation } of operations) {
+      const body = `${'['.repeat(100)}${']'.repeat(100)}`;
+      const headers = {
+        authorization: `Bearer ${API_KEY}`,
+        'content-type': 'application/json',
+        'content-length': String(body.length),
+      };
+      // fetch sends no body with GET.
+      const url = `http://127.0.0.1:${app.port}${path.replace(/\{\w+\}/g, 'x')}`;
+      const sent = request(url, { method, headers }).end(body);
+      const [answer] = (await once(sent, 'response')) as [IncomingMessage];
+      answer.destroy();
+      expect(Object.keys(operation.responses), `${method} ${path}`).toContain(String(answer.statusCode));
+      expect(Object.keys(operation.responses), `${method} ${path}`).toContain('400');
     }
   });
 

@@ -3,8 +3,14 @@ import { ERROR_CODES, type ErrorCode, PROBLEM_MEDIA_TYPE, ProblemSchema } from '
 
 export const BEARER = [{ bearer: [] }];
 
-/** Every route under /v1 can respond with these. */
-const ALWAYS: readonly ErrorCode[] = ['unauthenticated', 'forbidden', 'internal', 'unavailable'];
+/** Every route under /v1 can respond with these: the shape of a JSON body is checked also where none is taken. */
+const ALWAYS: readonly ErrorCode[] = [
+  'invalid-request',
+  'unauthenticated',
+  'forbidden',
+  'internal',
+  'unavailable',
+];
 
 interface ProblemResponse {
   description: string;
@@ -17,7 +23,7 @@ interface ProblemResponse {
  */
 export function problems(...codes: readonly ErrorCode[]): Record<never, ProblemResponse> {
   const responses: Record<number, ProblemResponse> = {};
-  for (const code of codes) {
+  for (const code of new Set(codes)) {
     const { status, title } = ERROR_CODES[code];
     const known = responses[status]?.description;
     responses[status] = {

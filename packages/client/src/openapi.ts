@@ -2776,6 +2776,15 @@ export interface operations {
                 };
                 content?: never;
             };
+            /** @description Invalid request (`invalid-request`) */
+            readonly 400: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
             /** @description Not authenticated (`unauthenticated`) */
             readonly 401: {
                 headers: {
@@ -2869,6 +2878,15 @@ export interface operations {
                 };
                 content: {
                     readonly "application/json": components["schemas"]["Job"];
+                };
+            };
+            /** @description Invalid request (`invalid-request`) */
+            readonly 400: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
                 };
             };
             /** @description Not authenticated (`unauthenticated`) */
@@ -3277,6 +3295,15 @@ export interface operations {
                     readonly "application/json": components["schemas"]["DeliveryLog"];
                 };
             };
+            /** @description Invalid request (`invalid-request`) */
+            readonly 400: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
             /** @description Not authenticated (`unauthenticated`) */
             readonly 401: {
                 headers: {
@@ -3343,6 +3370,15 @@ export interface operations {
                 };
                 content: {
                     readonly "application/json": components["schemas"]["Delivery"];
+                };
+            };
+            /** @description Invalid request (`invalid-request`) */
+            readonly 400: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
                 };
             };
             /** @description Not authenticated (`unauthenticated`) */
@@ -3428,6 +3464,15 @@ export interface operations {
                 };
                 content: {
                     readonly "application/json": components["schemas"]["Model"];
+                };
+            };
+            /** @description Invalid request (`invalid-request`) */
+            readonly 400: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
                 };
             };
             /** @description Not authenticated (`unauthenticated`) */
@@ -3619,6 +3664,15 @@ export interface operations {
                     readonly "application/json": components["schemas"]["File"];
                 };
             };
+            /** @description Invalid request (`invalid-request`) */
+            readonly 400: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
             /** @description Not authenticated (`unauthenticated`) */
             readonly 401: {
                 headers: {
@@ -3683,6 +3737,15 @@ export interface operations {
                     readonly [name: string]: unknown;
                 };
                 content?: never;
+            };
+            /** @description Invalid request (`invalid-request`) */
+            readonly 400: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
             };
             /** @description Not authenticated (`unauthenticated`) */
             readonly 401: {
@@ -3758,6 +3821,15 @@ export interface operations {
                     readonly "application/json": components["schemas"]["ModelList"];
                 };
             };
+            /** @description Invalid request (`invalid-request`) */
+            readonly 400: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
             /** @description Not authenticated (`unauthenticated`) */
             readonly 401: {
                 headers: {
@@ -3814,6 +3886,15 @@ export interface operations {
                     readonly "application/json": components["schemas"]["QueueList"];
                 };
             };
+            /** @description Invalid request (`invalid-request`) */
+            readonly 400: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
             /** @description Not authenticated (`unauthenticated`) */
             readonly 401: {
                 headers: {
@@ -3868,6 +3949,15 @@ export interface operations {
                 };
                 content: {
                     readonly "application/json": components["schemas"]["Activity"];
+                };
+            };
+            /** @description Invalid request (`invalid-request`) */
+            readonly 400: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
                 };
             };
             /** @description Not authenticated (`unauthenticated`) */
@@ -4068,6 +4158,15 @@ export interface operations {
                 };
                 content: {
                     readonly "application/json": components["schemas"]["RolloutList"];
+                };
+            };
+            /** @description Invalid request (`invalid-request`) */
+            readonly 400: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
                 };
             };
             /** @description Not authenticated (`unauthenticated`) */
@@ -4548,6 +4647,15 @@ export interface operations {
                     readonly "application/json": components["schemas"]["KeyList"];
                 };
             };
+            /** @description Invalid request (`invalid-request`) */
+            readonly 400: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
             /** @description Not authenticated (`unauthenticated`) */
             readonly 401: {
                 headers: {
@@ -4709,6 +4817,15 @@ export interface operations {
                     readonly [name: string]: unknown;
                 };
                 content?: never;
+            };
+            /** @description Invalid request (`invalid-request`) */
+            readonly 400: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
             };
             /** @description Not authenticated (`unauthenticated`) */
             readonly 401: {
@@ -4973,6 +5090,15 @@ export interface operations {
                     readonly "application/json": components["schemas"]["SettingList"];
                 };
             };
+            /** @description Invalid request (`invalid-request`) */
+            readonly 400: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
             /** @description Not authenticated (`unauthenticated`) */
             readonly 401: {
                 headers: {
@@ -5027,6 +5153,15 @@ export interface operations {
                 };
                 content: {
                     readonly "application/json": components["schemas"]["Usage"];
+                };
+            };
+            /** @description Invalid request (`invalid-request`) */
+            readonly 400: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
                 };
             };
             /** @description Not authenticated (`unauthenticated`) */
@@ -5153,6 +5288,15 @@ export interface operations {
                     readonly "application/json": components["schemas"]["Traffic"];
                 };
             };
+            /** @description Invalid request (`invalid-request`) */
+            readonly 400: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
             /** @description Not authenticated (`unauthenticated`) */
             readonly 401: {
                 headers: {
@@ -5213,6 +5357,15 @@ export interface operations {
                     };
                 };
             };
+            /** @description Invalid request (`invalid-request`) */
+            readonly 400: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
             /** @description Not authenticated (`unauthenticated`) */
             readonly 401: {
                 headers: {
@@ -5267,6 +5420,15 @@ export interface operations {
                 };
                 content: {
                     readonly "application/json": components["schemas"]["ShownWebhookSecret"];
+                };
+            };
+            /** @description Invalid request (`invalid-request`) */
+            readonly 400: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
                 };
             };
             /** @description Not authenticated (`unauthenticated`) */
@@ -5341,6 +5503,15 @@ export interface operations {
                 };
                 content: {
                     readonly "application/json": components["schemas"]["ShownWebhookSecret"];
+                };
+            };
+            /** @description Invalid request (`invalid-request`) */
+            readonly 400: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
                 };
             };
             /** @description Not authenticated (`unauthenticated`) */
