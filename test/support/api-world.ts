@@ -114,18 +114,6 @@ export async function apiWorld(url: string, changes: Partial<ApiParts> = {}): Pr
   const registry = changes.registry ?? parseRegistry(MODELS, undefined, 1_790_000_000);
   const pools = DEFAULT_POOLS;
   const expected = new ExpectedWorkers({ redis, keys, pools, registry, fleet, clock });
-  const presenter = new Presenter({
-    queues,
-    records,
-    fleet,
-    expected,
-    store,
-    clock,
-    publicUrl: PUBLIC_URL,
-    linkTtlS: 900,
-    eventLinks,
-    ...changes,
-  });
   const storage = new StorageQuota({ redis, keys, ttlMs: 60_000 });
   const admission = admissionParts({
     redis,
@@ -138,6 +126,19 @@ export async function apiWorld(url: string, changes: Partial<ApiParts> = {}): Pr
     maxWaitMs: 600_000,
     maxGroups: 256,
     groupIdleMs: GROUP_IDLE_MS,
+    ...changes,
+  });
+  const presenter = new Presenter({
+    queues,
+    records,
+    fleet,
+    backlog: admission.backlog,
+    expected,
+    store,
+    clock,
+    publicUrl: PUBLIC_URL,
+    linkTtlS: 900,
+    eventLinks,
     ...changes,
   });
   const { backlog } = admission;

@@ -32,7 +32,7 @@ import { Channels } from './follow/channels.ts';
 import { EventFeeds } from './follow/event-feed.ts';
 import { EventLinks } from './follow/event-links.ts';
 import { JobWaits } from './follow/wait.ts';
-import { admissionParts } from './jobs/admission-parts.ts';
+import { type AdmissionParts, admissionParts } from './jobs/admission-parts.ts';
 import { DirectCalls } from './jobs/direct-calls.ts';
 import { JobPages } from './jobs/job-pages.ts';
 import { LargeAnswers } from './jobs/large-answers.ts';
@@ -91,7 +91,7 @@ export async function openParts(options: OpenOptions): Promise<ApiParts> {
     maxGroups: config.LEHR_MAX_GROUPS,
     groupIdleMs: Math.ceil(config.LEHR_GROUP_IDLE_H * HOUR_MS),
   });
-  const views = openViews(options, stores, linkSecret);
+  const views = openViews(options, { ...stores, ...admission }, linkSecret);
   return {
     ...stores,
     ...views,
@@ -169,7 +169,7 @@ async function openStores({ config, models, redis, publicUrl }: OpenOptions, lin
 type Stores = Awaited<ReturnType<typeof openStores>>;
 
 /** What shows jobs and follows them. */
-function openViews(options: OpenOptions, stores: Stores, secret: string) {
+function openViews(options: OpenOptions, stores: Stores & Pick<AdmissionParts, 'backlog'>, secret: string) {
   const { config, redis, lists, subscriber, publicUrl, log } = options;
   const { keys, records } = stores;
   const linkTtlS = config.LEHR_LINK_TTL_S;

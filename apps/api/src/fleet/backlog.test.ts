@@ -1,6 +1,6 @@
 import type { PriorityClass, WorkerStatus } from '@lehr/shared';
 import { expect, test } from 'vitest';
-import { aheadOf } from './backlog.ts';
+import { ALL_FIRST, aheadOf } from './backlog.ts';
 
 const worker = (...models: string[]): WorkerStatus => ({
   id: 'w' as WorkerStatus['id'],
@@ -60,4 +60,39 @@ test('Groups that share no live worker with the group do not count', () => {
     elsewhereMs: 0,
     elsewhereGroups: 0,
   });
+});
+
+const lane = (
+  queue: string,
+  left: Partial<Record<PriorityClass, number>>,
+): WorkerStatus['lanes'][number] => ({
+  queue,
+  rows: 2,
+  row_cap: 8,
+  samples: 1,
+  row_steps_per_s: 1,
+  left_ms: waiting(left),
+});
+const busy = (...lanes: WorkerStatus['lanes']): WorkerStatus => ({ ...worker('a@1', 'b@1'), lanes });
+
+test('What runs in the lanes of the workers counts in the same class and the more urgent ones, also in the lane of the group', () => {
+  const running = busy(
+    lane(GROUP, { standard: 1000 }),
+    lane('diffusion.b@1.64x64', { interactive: 300, bulk: 25_000 }),
+  );
+  expect(ask([running], [])).toEqual({ workers: 1, elsewhereMs: 1300, elsewhereGroups: 2 });
+});
+
+test('A job whose group gets no lane, or finds its lane full, runs after all that runs', () => {
+  const others = [65, 66, 67, 68].map((side) => lane(`diffusion.b@1.${side}x64`, { standard: 25_000 }));
+  expect(ask([busy(...others)], []).elsewhereGroups).toBe(ALL_FIRST);
+  expect(ask([busy(...others.slice(1))], []).elsewhereGroups).toBe(3);
+  expect(ask([busy({ ...lane(GROUP, { standard: 9 }), rows: 8 })], []).elsewhereGroups).toBe(ALL_FIRST);
+  const bulk = aheadOf(GROUP, 'a@1', 'bulk', [busy(others[0])], new Map());
+  expect(bulk).toEqual({ workers: 1, elsewhereMs: 25_000, elsewhereGroups: ALL_FIRST });
+});
+
+test('Four bulk lanes do not delay a more urgent job, which gets a lane beside them', () => {
+  const others = [65, 66, 67, 68].map((side) => lane(`diffusion.b@1.${side}x64`, { bulk: 25_000 }));
+  expect(ask([busy(...others)], [])).toEqual({ workers: 1, elsewhereMs: 0, elsewhereGroups: 0 });
 });

@@ -1,9 +1,9 @@
 /**
  * Estimates how long a new job would wait. Workers serve many groups, so jobs that wait in other groups count too, by the share
- * of their workers that also serve this group.
+ * of their workers that also serve this group, and so does what runs on the workers of the group, in whatever lane.
  */
 import type { Clock, PriorityClass, WorkerStatus } from '@lehr/shared';
-import { formatModelRef, PRIORITY_CLASSES, parseGroupQueueName } from '@lehr/shared';
+import { formatModelRef, MAX_LANES, PRIORITY_CLASSES, parseGroupQueueName } from '@lehr/shared';
 import { type GroupLoads, readLoads } from '@lehr/shared/queue';
 import type { Keys, Redis } from '@lehr/shared/redis';
 import { Recent } from '../recent.ts';
@@ -17,11 +17,14 @@ const STALE_MS = 1000;
 export interface Ahead {
   /** Live workers that serve the group. */
   readonly workers: number;
-  /** Estimated engine ms of this class and of more urgent ones that wait in other groups of these workers. */
+  /** Estimated engine ms of this class and of more urgent ones that run on these workers, or wait in other groups of them. */
   readonly elsewhereMs: number;
-  /** How many groups these are. */
+  /** How many groups and lanes these are; ALL_FIRST when the job runs only after them. */
   readonly elsewhereGroups: number;
 }
+
+/** No number of groups limits what runs before the job. */
+export const ALL_FIRST = Number.MAX_SAFE_INTEGER;
 
 /** Computes the backlog of a group from loads and reports that are at most two seconds old. */
 export class Backlog {
@@ -81,7 +84,26 @@ export function aheadOf(
     elsewhereMs += ((isOwn ? ms - ownMs : ms) * shared) / serving(fleet, other).length;
     elsewhereGroups += isOwn ? groups - 1 : groups;
   }
-  return { workers: serving(fleet, model).length, elsewhereMs: Math.round(elsewhereMs), elsewhereGroups };
+  const workers = serving(fleet, model);
+  const running = workers.flatMap(({ lanes }) => lanes).map((lane) => loadOf(lane.left_ms, priority));
+  for (const leftMs of running) {
+    elsewhereMs += leftMs;
+    if (leftMs > 0) elsewhereGroups += 1;
+  }
+  if (workers.length > 0 && workers.every((worker) => mustWait(worker, queue, priority)))
+    elsewhereGroups = ALL_FIRST;
+  return { workers: workers.length, elsewhereMs: Math.round(elsewhereMs), elsewhereGroups };
+}
+
+/** Whether a job of the group gets no place in a lane of this worker until others have ended. */
+function mustWait({ lanes }: WorkerStatus, queue: string, priority: PriorityClass): boolean {
+  const taken = lanes.filter((lane) => loadOf(lane.left_ms, priority) > 0);
+  // Bulk jobs pause while others run.
+  if (priority === 'bulk' && taken.some((lane) => loadOf(lane.left_ms, 'standard') > 0)) return true;
+  const own = taken.find((lane) => lane.queue === queue);
+  if (own) return own.rows >= own.row_cap;
+  const isPicture = (name: string): boolean => parseGroupQueueName(name)?.task === 'diffusion';
+  return isPicture(queue) && taken.filter((lane) => isPicture(lane.queue)).length >= MAX_LANES;
 }
 
 /** Of the groups of a model together: engine ms that wait in a class and in the more urgent ones, and in how many groups. */

@@ -8,15 +8,19 @@ export interface WaitingJob {
   readonly meanCostMs: number;
   /** Live workers that serve the group. The costs are priced with their measured speed. */
   readonly workers: number;
-  /** Samples running in the lanes of the group; on average half of their work is left. */
-  readonly running: number;
+  /** As of Ahead: what runs on these workers, and what waits in other groups of them. */
+  readonly elsewhereMs: number;
+  readonly elsewhereGroups: number;
 }
 
 /**
- * Ms from now; null when no worker serves the group. A lower bound when the workers serve other groups too.
+ * Ms from now; null when no worker serves the group. Work elsewhere counts as at admission (fair-wait.lua): each other group or lane takes
+ * at most as much time as the group of the job, because lanes run side by side.
  */
-export function etaMs({ position, costMs, meanCostMs, workers, running }: WaitingJob): number | null {
+export function etaMs(job: WaitingJob): number | null {
+  const { position, costMs, meanCostMs, workers, elsewhereMs, elsewhereGroups } = job;
   if (workers === 0) return null;
-  const aheadMs = (position - 1 + running / 2) * meanCostMs;
-  return Math.round(aheadMs / workers + costMs);
+  const aheadMs = (position - 1) * meanCostMs;
+  const elsewhere = Math.min(elsewhereMs, elsewhereGroups * (aheadMs + costMs));
+  return Math.round((aheadMs + elsewhere) / workers + costMs);
 }

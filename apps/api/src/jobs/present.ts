@@ -9,8 +9,9 @@ import {
   type RecordStore,
   toJobError,
 } from '@lehr/shared/records';
+import type { Backlog } from '../fleet/backlog.ts';
 import type { ExpectedWorkers } from '../fleet/expected-workers.ts';
-import { type FleetView, serving } from '../fleet/fleet-view.ts';
+import type { FleetView } from '../fleet/fleet-view.ts';
 import type { EventLinks } from '../follow/event-links.ts';
 import { etaMs } from './eta.ts';
 import { presentInput, presentNodes, progressOf } from './present-nodes.ts';
@@ -20,6 +21,7 @@ export interface PresenterOptions extends OutputPresenterOptions {
   readonly queues: GroupQueues;
   readonly records: RecordStore;
   readonly fleet: FleetView;
+  readonly backlog: Pick<Backlog, 'ahead'>;
   readonly expected: ExpectedWorkers;
   /** Base of all links. */
   readonly publicUrl: string;
@@ -110,22 +112,20 @@ export class Presenter {
       return first ? this.#place(first) : null;
     }
     const { queues, fleet } = this.#options;
-    const [position, meanCostMs, workers] = await Promise.all([
+    const [position, meanCostMs, ahead] = await Promise.all([
       known ?? queues.of(record.queue).position(record.id),
       fleet.meanCostMs(record.queue),
-      fleet.workers(),
+      this.#options.backlog.ahead(record.queue, record.model, record.priority),
     ]);
     // A worker claimed it since the record was read.
     if (position === undefined) return null;
-    const lanes = workers.flatMap((worker) => worker.lanes).filter((lane) => lane.queue === record.queue);
-    const live = serving(workers, record.model).length;
-    const expected = live === 0 ? await this.#options.expected.of(record.model) : undefined;
+    const expected = ahead.workers === 0 ? await this.#options.expected.of(record.model) : undefined;
     const eta = etaMs({
       position,
       costMs: record.cost,
       meanCostMs: meanCostMs ?? record.cost,
-      workers: expected?.workers ?? live,
-      running: lanes.reduce((sum, lane) => sum + lane.samples, 0),
+      ...ahead,
+      workers: expected?.workers ?? ahead.workers,
     });
     if (!expected) return { position, eta_ms: eta };
     const { readyInMs } = expected;
