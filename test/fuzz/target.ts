@@ -24,6 +24,8 @@ export interface TargetOptions {
   readonly limits?: Readonly<Record<string, number | null>>;
   /** Seconds that a request may be held. Low for the fuzzer, which would take a held request for an unanswered one. */
   readonly holdS?: number;
+  /** Whether inputs may be fetched from this machine, and pictures may begin at others. */
+  readonly fetchesLocally?: boolean;
 }
 
 export interface Target {
@@ -44,13 +46,14 @@ export interface Target {
 export async function startTarget({
   limits = ATTACKER_LIMITS,
   holdS = 2,
+  fetchesLocally = false,
 }: TargetOptions = {}): Promise<Target> {
   const home = await mkdtemp(join(tmpdir(), 'lehr-fuzz-'));
   const redis = await startRedis();
   const [port, workerPort] = [await freePort(), await freePort()];
   const env = {
     LEHR_HOME: join(home, 'data'),
-    LEHR_MODELS: await modelsIn(home),
+    LEHR_MODELS: await modelsIn(home, fetchesLocally),
     LEHR_REDIS_URL: redis.url,
     LEHR_PORT: `${port}`,
     LEHR_WORKER_PORT: `${workerPort}`,
@@ -59,6 +62,7 @@ export async function startTarget({
     LEHR_ROW_CAP: '8',
     LEHR_THREADS: '1',
     LEHR_HOLD_S: `${holdS}`,
+    LEHR_WEBHOOK_ALLOW_PRIVATE: `${fetchesLocally}`,
   };
   const probeFlags = [
     '--expose-gc',
@@ -115,9 +119,9 @@ export async function startTarget({
 }
 
 /** A tiny model for pictures and the demo model for speech. Returns the path of models.yaml. */
-async function modelsIn(home: string): Promise<string> {
+async function modelsIn(home: string, vaeEncoder: boolean): Promise<string> {
   await mkdir(home, { recursive: true });
-  await writeTinyDiffusion(join(home, 'tiny'), { seed: 5, timestepType: 'float32' });
+  await writeTinyDiffusion(join(home, 'tiny'), { seed: 5, timestepType: 'float32', vaeEncoder });
   const ears = relative(home, path('../../packages/demo-models/models/demo-whisper'));
   const file = join(home, 'models.yaml');
   await writeFile(

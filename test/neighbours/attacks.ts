@@ -1,5 +1,7 @@
 /** The ways in which one tenant, with a key of default limits, tries to stop the others. Each goes on until its process is killed. */
-import { connect, type Socket } from 'node:net';
+import { once } from 'node:events';
+import { createServer } from 'node:http';
+import { type AddressInfo, connect, type Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { readCorpus } from '../fuzz/corpus.ts';
 import type { FuzzRequest } from '../fuzz/request.ts';
@@ -23,6 +25,9 @@ const MULTIPART = 'multipart/form-data; boundary=x';
 const PART = '--x\r\ncontent-disposition: form-data; name="content"; filename="a.wav"\r\n\r\n';
 /** The dearest that the model of the target allows. */
 export const DEAR_PICTURE = { prompt: 'x', width: 128, height: 96, steps: 20, n: 2 };
+
+const SMALL_PICTURE = { prompt: 'x', height: 64, steps: 1, strength: 1 };
+const SIZES = [64, 72, 80, 88, 96, 104, 112, 120];
 
 /** Calls `attack` again and again, this many at once. Its errors are the server's refusals. */
 const forever = (parallel: number, attack: (i: number) => Promise<unknown>): Promise<unknown> =>
@@ -151,6 +156,36 @@ const workflows: Attack = (context) =>
     }),
   );
 
+/** Pictures and audio that arrive byte by byte, for jobs of many groups. The worker must be allowed to fetch from this machine. */
+const drippingInputs: Attack = async (context) => {
+  const server = createServer((_, response) => {
+    const drip = setInterval(() => response.write('x'), 500);
+    response.once('close', () => clearInterval(drip));
+  });
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/a`;
+  return forever(8, (i) =>
+    ask(
+      context,
+      '/v1/jobs',
+      i % 4 === 0
+        ? { type: 'speech-to-text', input: { audio: url } }
+        : { type: 'text-to-image', input: { ...SMALL_PICTURE, width: SIZES[i % 4], image: url } },
+    ),
+  );
+};
+
+/** More sizes than a worker has lanes. */
+const bulkOfManySizes: Attack = (context) =>
+  forever(8, (i) =>
+    ask(context, '/v1/jobs', {
+      type: 'text-to-image',
+      priority: 'bulk',
+      input: { ...DEAR_PICTURE, width: SIZES[i % SIZES.length] },
+    }),
+  );
+
 export const ATTACKS: Readonly<Record<string, Attack>> = {
   'malformed uploads': (context) => replayKind(context, 'multipart', 16),
   'hostile JSON bodies': (context) => replayKind(context, 'json', 4),
@@ -161,6 +196,8 @@ export const ATTACKS: Readonly<Record<string, Attack>> = {
     forever(8, () =>
       ask(context, '/v1/jobs', { type: 'text-to-image', priority: 'interactive', input: DEAR_PICTURE }),
     ),
+  'bulk pictures of many sizes': bulkOfManySizes,
+  'inputs that arrive byte by byte': drippingInputs,
   workflows,
   'slow uploads': slowUploads,
   'large uploads': async (context) => {

@@ -13,7 +13,7 @@ import { PoliteTenant } from './polite-tenant.ts';
 
 let target: Target;
 beforeAll(async () => {
-  target = await startTarget({ limits: {}, holdS: 60 });
+  target = await startTarget({ limits: {}, holdS: 60, fetchesLocally: true });
 }, 180_000);
 afterAll(() => target?.close());
 

@@ -70,7 +70,7 @@ const names = Object.keys(ATTACKS).filter(
 );
 const late: Result[] = [];
 const refused: string[] = [];
-const target = await startTarget({ limits: {}, holdS: 60 });
+const target = await startTarget({ limits: {}, holdS: 60, fetchesLocally: true });
 try {
   for (const name of names) {
     const measured = await measure(target, name);
