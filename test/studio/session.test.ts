@@ -233,9 +233,9 @@ test.each([
     const events = async (from: (method: string, path: string) => Promise<Response>) => {
       const response = await from('GET', `/v1/jobs/${id}/events`);
       expect(response.status).toBe(200);
-      return response.text();
+      return { text: response.text() };
     };
-    const [ofSession, ofKey] = [events(one.ask), events(ask)];
+    const [{ text: ofSession }, { text: ofKey }] = [await events(one.ask), await events(ask)];
     await endRevoked(world.parts);
     await (ends ? one : other).ask('DELETE', path);
     await endRevoked(world.parts);
