@@ -202,8 +202,9 @@ test('A process that used thousands of groups remembers a bounded number of thei
 
 test('A search looks past the jobs of a tenant that gets no more, and a claim takes the next job of their class', async () => {
   const world = await queueWorld(server.url);
-  const full = 'full' as TenantId;
-  for (let i = 0; i < 3; i++) await world.submit({ tenant: full });
+  const tenant = 'full' as TenantId;
+  const full = `diffusion ${tenant}` as const;
+  for (let i = 0; i < 3; i++) await world.submit({ tenant });
   await world.submit({ priority: 'bulk' });
   const [shut] = await world.claimer.findWork(['tiny@1'], [], [full]);
   expect(shut).toMatchObject({ queue: GROUP, waiting: 4, waitingOfClass: 3, isOfFullTenant: true });
@@ -212,4 +213,12 @@ test('A search looks past the jobs of a tenant that gets no more, and a claim ta
   expect(open).toMatchObject({ waiting: 5, waitingOfClass: 4, priority: 'standard' });
   expect(open.isOfFullTenant).toBeUndefined();
   expect(await world.claimer.claim(GROUP, 1)).toMatchObject([{ jobId: other }]);
+});
+
+test('A tenant that gets no more jobs of one task still gets those of another', async () => {
+  const world = await queueWorld(server.url);
+  const tenant = 'full' as TenantId;
+  await world.submit({ tenant });
+  const [head] = await world.claimer.findWork(['tiny@1'], [], [`whisper ${tenant}`]);
+  expect([head.waiting, head.isOfFullTenant]).toEqual([1, undefined]);
 });

@@ -18,7 +18,7 @@ import {
   type TenantId,
 } from '../../packages/shared/src/index.ts';
 import { Leases, WorkflowRunner } from '../../packages/shared/src/queue/index.ts';
-import { type QueueWorld, queueWorld } from '../support/queue-world.ts';
+import { GROUP, type QueueWorld, queueWorld } from '../support/queue-world.ts';
 import { startRedis, type TestRedis } from '../support/redis.ts';
 import { SLOW_MACHINE } from '../support/timeouts.ts';
 
@@ -93,8 +93,8 @@ async function intakeWorld({ canPause = false } = {}): Promise<IntakeWorld> {
     },
     clock: systemClock,
     log: silentLog,
-    groups: () => [EARS],
-    models: () => ['ears@1'],
+    groups: () => [EARS, GROUP],
+    models: () => ['ears@1', 'tiny@1'],
     mayClaim: () => true,
     onStarted: (run) => {
       started.add(run);
@@ -120,6 +120,17 @@ test('Jobs whose audio is still being fetched take no rows: a tenant gets its sh
   const other = await world.submit({ ...speech, tenant: 'other' as TenantId });
   const startedIds = (): JobId[] => [...world.started].map(({ record }) => record.id);
   await vi.waitFor(() => expect(startedIds()).toContain(other), SLOW_MACHINE);
+  expect(world.started.size).toBe(MOST_OF_TENANT + 1);
+});
+
+test('A tenant with its share of speech jobs without their audio still gets its pictures', async () => {
+  const world = await intakeWorld();
+  for (let i = 0; i < 2 * MOST_OF_TENANT; i += 1) await world.submit(speech);
+  world.intake.start();
+  await world.sleeps();
+  const picture = await world.submit();
+  const startedIds = (): JobId[] => [...world.started].map(({ record }) => record.id);
+  await vi.waitFor(() => expect(startedIds()).toContain(picture), SLOW_MACHINE);
   expect(world.started.size).toBe(MOST_OF_TENANT + 1);
 });
 

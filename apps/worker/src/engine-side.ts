@@ -2,8 +2,8 @@
  * The engine side of a worker: the engine process, the jobs that run on it, and what is reported about them. It knows
  * nothing of queues and leases; it reports room to its listener.
  */
-import type { JobState, PriorityClass, RunningReport, TenantId, WorkerStatus } from '@lehr/shared';
-import type { Claim } from '@lehr/shared/queue';
+import type { JobState, PriorityClass, RunningReport, WorkerStatus } from '@lehr/shared';
+import type { Claim, FullTenant } from '@lehr/shared/queue';
 import type { JobRecord, Outcome } from '@lehr/shared/records';
 import type { StopReason } from './delivery/attempt.ts';
 import type { OutputStore } from './delivery/output-store.ts';
@@ -185,7 +185,7 @@ export class EngineSide implements JobRunner {
     return canDecode ? room : { ...room, freeRows: 0 };
   }
 
-  get fullTenants(): readonly TenantId[] {
+  get fullTenants(): readonly FullTenant[] {
     return this.#inputs.full;
   }
 

@@ -170,7 +170,8 @@ export class Intake {
       }
       const head = heads.find(({ queue }) => queue === choice.queue) as GroupHead;
       // Behind the head there may be jobs of tenants that get none.
-      const fitting = fullTenants.length > 0 ? 1 : runner.usualJobs(choice.queue, choice.rows);
+      const isOneByOne = fullTenants.some((full) => choice.queue.startsWith(`${full.split(' ')[0]}.`));
+      const fitting = isOneByOne ? 1 : runner.usualJobs(choice.queue, choice.rows);
       const claimed = await this.#claim(
         choice.queue,
         Math.min(head.waitingOfClass ?? head.waiting, fitting, this.#starter.freeJobs),

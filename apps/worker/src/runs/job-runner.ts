@@ -2,8 +2,8 @@
  * The interface between the two halves of a worker. The queue side claims jobs and writes their ends; the engine side, which
  * implements this, runs them.
  */
-import type { JobState, PriorityClass, TenantId } from '@lehr/shared';
-import type { Claim } from '@lehr/shared/queue';
+import type { JobState, PriorityClass } from '@lehr/shared';
+import type { Claim, FullTenant } from '@lehr/shared/queue';
 import type { JobRecord, Outcome } from '@lehr/shared/records';
 import type { StopReason } from '../delivery/attempt.ts';
 import type { JobRun } from './job-run.ts';
@@ -16,8 +16,8 @@ export interface JobRunner {
   serves(group: string): boolean;
   /** For a job of this class. */
   room(group: string, priority: PriorityClass): Room;
-  /** Tenants that get no more jobs here until one of theirs has its input. */
-  readonly fullTenants: readonly TenantId[];
+  /** Tenants that get no more jobs of a task here until one of those that they have has its input. */
+  readonly fullTenants: readonly FullTenant[];
   /** How many jobs of the usual size fit into this many rows; at least one. */
   usualJobs(group: string, rows: number): number;
   /** Throws LehrError when this worker cannot run the job. */

@@ -232,8 +232,8 @@ export class Runs {
   async #begin(run: JobRun): Promise<readonly SampleRun[]> {
     if (!run.fetchesInput) return run.begin();
     const { inputs } = this.#options;
-    inputs.add(run.record.tenant);
-    return run.begin().finally(() => inputs.remove(run.record.tenant));
+    inputs.add(run.record);
+    return run.begin().finally(() => inputs.remove(run.record));
   }
 
   /** Work of a job outside the engine. Submits the samples that it returns; when it rejects, the job fails. */

@@ -7,7 +7,8 @@
  */
 import { readFileSync } from 'node:fs';
 import { PRIORITY_CLASSES, type PriorityClass } from '../contracts/job.ts';
-import { newLeaseToken, type TenantId, type WorkerId } from '../ids.ts';
+import type { Task } from '../group.ts';
+import { newLeaseToken, type WorkerId } from '../ids.ts';
 import { defineScript, type Keys, type Redis, type Script } from '../redis/index.ts';
 import type { Claim } from './group-queue.ts';
 import type { GroupQueues } from './group-queues.ts';
@@ -23,6 +24,9 @@ const MAX_REMEMBERED = 8;
 /** The wake key of a worker that died expires after this. */
 const WAKE_TTL_S = 60;
 
+/** A task and a tenant that gets no more jobs of it from a worker. */
+export type FullTenant = `${Task} ${string}`;
+
 export interface GroupHead {
   readonly queue: string;
   /** Jobs waiting. */
@@ -34,7 +38,7 @@ export interface GroupHead {
   readonly waitedMs: number;
   /** What it was admitted with, in estimated engine ms; undefined when it has no record any more. */
   readonly costMs: number | undefined;
-  /** Its tenant gets no more jobs of this worker now, and no other tenant has a job of its class near it in the line. */
+  /** Its tenant gets no more jobs of this task from this worker now, and no other tenant has a job of its class near it in the line. */
   readonly isOfFullTenant?: boolean;
 }
 
@@ -101,7 +105,7 @@ export class Claimer {
   async findWork(
     models: readonly string[],
     again: readonly string[] = [],
-    fullTenants: readonly TenantId[] = [],
+    fullTenants: readonly FullTenant[] = [],
   ): Promise<GroupHead[]> {
     if (models.length === 0) return [];
     const indexes = models.map((model) => this.#keys.waiting(model));

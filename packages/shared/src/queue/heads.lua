@@ -6,7 +6,8 @@
 -- ARGV[2]   at how many groups to look; all are looked at when there are no more
 -- ARGV[3], ARGV[4]   the index to go on in, from 1, and the cursor in it; '1' and '0' at the start
 -- ARGV[5]   the index that lacks the first named group, or '0'
--- ARGV[6]   how many tenants get no more jobs of this worker; ARGV[7] and following: these tenants, then the named groups
+-- ARGV[6]   how many tenants get no more jobs of a task from this worker; ARGV[7] and following: these, each as '<task> <tenant>',
+--           then the named groups
 -- Returns {index, cursor, 1 if all groups were looked at, then for each group
 -- {queue, waiting, score of the head, ms that the head has waited by Redis's clock, its cost in estimated engine ms or -1,
 -- 1 if the head is a job of such a tenant, how many jobs of its class wait}};
@@ -23,11 +24,16 @@ local CLASSES = { 'interactive', 'standard', 'bulk' }
 -- How many jobs of such tenants are looked past, when another tenant has a job in the line.
 local LOOKED_PAST = 1000
 
+-- Whether the tenant gets no more jobs of this task. The name of a queue begins with the task.
+local function is_full(queue, tenant)
+  return tenant and full[string.match(queue, '^%a+') .. ' ' .. tenant]
+end
+
 -- Whether only such tenants have jobs of the class in the line, by their start tags: each tenant with a waiting job has one (admit.lua).
 local function are_all_full(queue, class)
   local tags = redis.call('ZRANGE', prefix .. ':fair:' .. queue .. ':' .. class, 0, #ARGV)
   for _, tenant in ipairs(tags) do
-    if not full[tenant] then return false end
+    if not is_full(queue, tenant) then return false end
   end
   return #tags > 0
 end
@@ -40,7 +46,7 @@ local function first_of(queue, line)
   local class = math.floor(score / CLASS_SPAN)
   local class_end = string.format('(%.17g', (class + 1) * CLASS_SPAN)
   local of_class = redis.call('ZCOUNT', line, '-inf', class_end)
-  local function is_open(job) return not full[redis.call('HGET', prefix .. ':record:' .. job, 'tenant')] end
+  local function is_open(job) return not is_full(queue, redis.call('HGET', prefix .. ':record:' .. job, 'tenant')) end
   if next(full) == nil or is_open(id) then return id, score, true, of_class end
   if are_all_full(queue, CLASSES[class + 1]) then return id, score, false, of_class end
   local jobs = redis.call('ZRANGEBYSCORE', line, '-inf', class_end, 'WITHSCORES', 'LIMIT', 0, LOOKED_PAST)

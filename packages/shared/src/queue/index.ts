@@ -10,7 +10,7 @@ export {
   type PlannedWorkflow,
   type TenantLimit,
 } from './admission.ts';
-export { Claimer, type ClaimerOptions, type GroupHead } from './claim.ts';
+export { Claimer, type ClaimerOptions, type FullTenant, type GroupHead } from './claim.ts';
 export { type GroupDepth, type GroupLoads, meanWaitingCost, readDepths, readLoads } from './depth.ts';
 export type { Claim, GroupQueue, Lease, QueuedJob } from './group-queue.ts';
 export { DEFAULT_LEASE_TIMES, GroupQueues, type LeaseTimes } from './group-queues.ts';
