@@ -177,12 +177,12 @@ export class EngineSide implements JobRunner {
 
   /** A speech job is claimed only where its audio can be decoded soon; until then another worker may have room. */
   room(group: string, priority: PriorityClass): Room {
-    const room = this.#laneRows.room(group, priority);
-    // A model that is being unloaded gets no more jobs, and is not shut out by other groups.
-    if (this.#parts.modelBytes !== undefined && !this.serves(group)) return { running: true, freeRows: 0 };
+    const isBeingUnloaded = this.#parts.modelBytes !== undefined && !this.serves(group);
     const maxAudioS = this.#served.maxAudioS(group);
     const canDecode = maxAudioS === undefined || this.#parts.audio.hasRoom(maxAudioS);
-    return canDecode ? room : { ...room, freeRows: 0 };
+    // As if its lane ran, so that no other group makes way for it.
+    if (isBeingUnloaded || !canDecode) return { running: true, freeRows: 0 };
+    return this.#laneRows.room(group, priority);
   }
 
   get fullTenants(): readonly FullTenant[] {

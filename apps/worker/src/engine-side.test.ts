@@ -1,0 +1,28 @@
+import { parseRegistry, silentLog, systemClock } from '@lehr/shared';
+import { expect, test } from 'vitest';
+import { EngineSide, type EngineSideParts } from './engine-side.ts';
+
+const registry = parseRegistry(`
+models:
+  - { name: ears, task: whisper, versions: [{ version: "1", path: a }] }
+`);
+
+test('No other group makes way for speech that waits for the memory of its audio', () => {
+  let hasRoom = true;
+  const parts: Partial<EngineSideParts> = {
+    clock: systemClock,
+    log: silentLog,
+    registry,
+    tasks: ['whisper'],
+    engine: { models: [], silenceMs: 1 } as unknown as EngineSideParts['engine'],
+    times: {} as EngineSideParts['times'],
+    observe: {} as EngineSideParts['observe'],
+    audio: { hasRoom: () => hasRoom } as unknown as EngineSideParts['audio'],
+  };
+  const side = new EngineSide(parts as EngineSideParts);
+  const room = () => side.room('whisper.ears@1', 'standard');
+  expect(room()).toMatchObject({ running: false, freeRows: 8 });
+  hasRoom = false;
+  // As of a lane that runs.
+  expect(room()).toEqual({ running: true, freeRows: 0 });
+});
