@@ -68,6 +68,11 @@ export abstract class JobRun implements Attempt {
     return false;
   }
 
+  /** What `samples` have to go together when they are submitted, in estimated engine ms. */
+  get leftMs(): number {
+    return this.record.cost;
+  }
+
   /** Takes a segment of an audio window whose end is not reached yet. */
   addSegment(_sample: SampleRun, _message: SegmentMessage): void {}
 

@@ -200,8 +200,7 @@ export class Runs {
       sample.inEngine = true;
       this.#samples.set(id, { run, sample });
       // An engine that was started again gets only the samples that are left.
-      const { cost, priority } = run.record;
-      laneRows.take(id, lane, sample.rows, cost / run.samples.length, priority);
+      laneRows.take(id, lane, sample.rows, run.leftMs / run.samples.length, run.record.priority);
       const { request, checkpoint } = sample;
       const maxBatchMates = this.#suspects.maxBatchMates(id);
       return { ...request, maxBatchMates, ...(request.task === 'diffusion' && checkpoint && { checkpoint }) };

@@ -45,7 +45,7 @@ async function openAudio(): Promise<AudioProcessor> {
 }
 
 async function speechRun(changes: Partial<SpeechToTextInput>, samples = SAMPLES): Promise<SpeechRun> {
-  const record = { id: 'job_1', queue: 'whisper.tiny@1', model: 'tiny@1', tenant: 'acme' };
+  const record = { id: 'job_1', queue: 'whisper.tiny@1', model: 'tiny@1', tenant: 'acme', cost: 1200 };
   const input: SpeechToTextInput = {
     audio: { kind: 'url', url: 'https://x.example/a.wav' },
     language: null,
@@ -117,6 +117,15 @@ test('In sequence, each window is a part of the log-mel of the file, and is told
       true,
     );
   }
+});
+
+test('What a recording has still to go falls with what is transcribed', async () => {
+  const run = await speechRun({});
+  const [first] = await run.begin();
+  expect(run.leftMs).toBe(1200);
+  // 5 of its 13 seconds, the last of which has begun.
+  await run.addResult(first, ended(first, { advanceFrames: 500, toldNext: [] }));
+  expect(run.leftMs).toBeCloseTo((1200 * 8) / 13, 0);
 });
 
 test('A window that begins within a file of one window is clamped by the loudest moment of the file too', async () => {

@@ -97,6 +97,10 @@ export class SpeechRun extends JobRun {
     return true;
   }
 
+  override get leftMs(): number {
+    return this.record.cost * (1 - this.progress.fraction);
+  }
+
   get audioSeconds(): number {
     return this.#builder?.duration ?? 0;
   }
