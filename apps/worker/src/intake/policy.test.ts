@@ -123,6 +123,16 @@ test('A job that waits too long for a lane makes no lane of a less urgent class 
   expect(chooseGroup([head('warm', 10, 'interactive'), head('shut', 3000)], room)).toBeUndefined();
 });
 
+test('A job that waits too long for a lane makes a lane of pictures leave, and never one that takes no place of others', () => {
+  const room = rooms({
+    texts: { freeRows: 700, running: true, isUnlimited: true },
+    warm: { freeRows: 2, running: true },
+    shut: { freeRows: 0, running: false },
+  });
+  const heads = [head('warm', 900), head('texts', 10), head('shut', 3000)];
+  expect(chooseGroup(heads, room)?.queue).toBe('texts');
+});
+
 test('The room that counts is that for the class of the head', () => {
   const heads = [head('a', 9000, 'bulk'), head('b', 1, 'standard')];
   const room = (_: string, priority: GroupHead['priority']): Room => ({

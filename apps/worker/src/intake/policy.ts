@@ -52,8 +52,10 @@ export function chooseGroup(
     .filter((head) => free(head) === 0 && !isRunning(head) && !isPatient(head))
     .sort(byUrgencyThenAge)[0];
   if (shutOut) {
-    // A lane of a less urgent class is not in its way.
-    const inItsWay = servable.filter((head) => isRunning(head) && urgency(head) <= urgency(shutOut));
+    // A lane of a less urgent class is not in its way, nor is one of speech or texts.
+    const isPlace = (head: GroupHead): boolean =>
+      isRunning(head) && !roomOf(head.queue, head.priority).isUnlimited && urgency(head) <= urgency(shutOut);
+    const inItsWay = servable.filter(isPlace);
     const emptiest = inItsWay.sort((a, b) => free(b) - free(a))[0];
     servable = servable.filter((head) => head !== emptiest);
   }

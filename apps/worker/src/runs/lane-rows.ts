@@ -29,6 +29,8 @@ export interface Room {
   readonly running: boolean;
   /** In a full lane: a job that costs at most this, in estimated engine ms, may be claimed for it. Absent where none may. */
   readonly shortJobMs?: number;
+  /** The lane is none of MAX_LANES, so that no other lane gets a place when it runs empty. */
+  readonly isUnlimited?: boolean;
 }
 
 /** What is assumed of a lane before the engine has measured it, and of a job before it is claimed. */
@@ -167,15 +169,18 @@ export class LaneRows {
     const rows = this.#rowsOf(lane, ofLane);
     const freeRows = Math.max(0, this.cap(lane) - rows);
     const hasRoom = running ? freeRows >= this.#defaults.usualRows(lane) : this.#mayOpen(lane, shares);
-    if (hasRoom) return { running, freeRows };
+    if (hasRoom) return { running, freeRows, ...(!this.#isLimited(lane) && { isUnlimited: true }) };
     const shortJobMs = running ? this.#shortJobMs(lane, rows, ofLane) : 0;
     return { running, freeRows: 0, ...(shortJobMs > 0 && { shortJobMs }) };
   }
 
   #mayOpen(lane: string, shares: readonly LaneShare[]): boolean {
-    const isLimited = (each: string): boolean => this.#defaults.isLimited?.(each) ?? true;
-    const lanes = new Set(shares.map((share) => share.lane).filter(isLimited));
-    return !isLimited(lane) || lanes.size < MAX_LANES;
+    const lanes = new Set(shares.map((share) => share.lane).filter((each) => this.#isLimited(each)));
+    return !this.#isLimited(lane) || lanes.size < MAX_LANES;
+  }
+
+  #isLimited(lane: string): boolean {
+    return this.#defaults.isLimited?.(lane) ?? true;
   }
 
   #shortJobMs(lane: string, rows: number, shares: readonly LaneShare[]): number {
