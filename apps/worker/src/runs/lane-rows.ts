@@ -143,11 +143,15 @@ export class LaneRows {
     return [...new Set([...this.#taken.values()].map(({ lane }) => lane))];
   }
 
+  /** Whether bulk samples pause: others have work. */
+  get pausesBulk(): boolean {
+    return ![...this.#taken.values()].every(isBulk);
+  }
+
   /** The samples in a lane, those of them that pause, and the rows and the time that they all take. */
   usage(lane: string): LaneUsage {
-    const taken = [...this.#taken.values()];
-    const shares = taken.filter((share) => share.lane === lane);
-    const paused = taken.every(isBulk) ? 0 : shares.filter(isBulk).length;
+    const shares = [...this.#taken.values()].filter((share) => share.lane === lane);
+    const paused = this.pausesBulk ? shares.filter(isBulk).length : 0;
     const leftMs = (priority: PriorityClass): number =>
       Math.round(shares.reduce((sum, share) => sum + (share.priority === priority ? share.leftMs : 0), 0));
     const left_ms = {

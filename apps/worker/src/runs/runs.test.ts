@@ -1,4 +1,4 @@
-import { type Clock, type LeaseToken, silentLog, systemClock } from '@lehr/shared';
+import { type Clock, type LeaseToken, type PriorityClass, silentLog, systemClock } from '@lehr/shared';
 import type { Claim } from '@lehr/shared/queue';
 import type { JobRecord } from '@lehr/shared/records';
 import { expect, test } from 'vitest';
@@ -18,9 +18,9 @@ class TestRun extends JobRun {
   readonly progress = { fraction: 0, stage: 'denoise', step: 0, steps: 1 } as const;
   #results = 0;
 
-  constructor(lease: string, samples = 1) {
+  constructor(lease: string, samples = 1, priority: PriorityClass = 'standard') {
     const claim = { jobId: 'job_1', queue: LANE, token: lease as LeaseToken } as Claim;
-    super(claim, { id: 'job_1', queue: LANE } as unknown as JobRecord, 0);
+    super(claim, { id: 'job_1', queue: LANE, priority } as unknown as JobRecord, 0);
     this.firstRows = samples;
     this.samples = Array.from({ length: samples }, (_, index) => ({
       request: { id: `${lease}.${index}`, task: 'diffusion', lane: LANE } as DiffusionSample,
@@ -118,6 +118,22 @@ test('Rows are reserved until the first samples are submitted, and free again wh
   runs.stop(run, { kind: 'canceled' });
   await ended;
   expect(laneRows.room(LANE)).toEqual({ running: false, freeRows: 8 });
+});
+
+test('A bulk job that has run for too long while it paused for others is handed back, and otherwise fails', async () => {
+  const { runs } = testRuns();
+  const tooLong = { kind: 'failed', code: 'run-too-long', message: 'The job ran for 3600 seconds.' } as const;
+  const paused = new TestRun('lease-1', 1, 'bulk');
+  const alone = new TestRun('lease-2', 1, 'bulk');
+  const other = new TestRun('lease-3');
+  for (const run of [paused, alone, other]) void runs.run(run);
+  await settled();
+  runs.stop(paused, tooLong);
+  expect(paused.stopReason).toEqual({ kind: 'handed-back' });
+  runs.stop(other, tooLong);
+  runs.endSample(canceled(other));
+  runs.stop(alone, tooLong);
+  expect([other.stopReason, alone.stopReason]).toEqual([tooLong, tooLong]);
 });
 
 test('A new engine gets the samples of the dead one, those that it worked on with fewer batch mates', async () => {

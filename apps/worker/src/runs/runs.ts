@@ -96,9 +96,12 @@ export class Runs {
   /** Ends a job early. The engine drops its samples within a step; then `run` resolves. */
   stop(run: JobRun, reason: StopReason): void {
     if (!this.#runs.has(run)) return;
-    run.stop(reason);
+    const isTooLong = reason.kind === 'failed' && reason.code === 'run-too-long';
+    // The time is that of the more urgent jobs for which it paused. It continues at its checkpoint when a worker is idle.
+    const isPaused = run.record.priority === 'bulk' && this.#options.laneRows.pausesBulk;
+    run.stop(isTooLong && isPaused ? { kind: 'handed-back' } : reason);
     this.#options.progress.forget(run);
-    const type = reason.kind === 'handed-back' ? 'suspend' : 'cancel';
+    const type = run.stopReason?.kind === 'handed-back' ? 'suspend' : 'cancel';
     for (const { request } of run.samplesInEngine) this.#options.send({ type, sample: request.id });
     this.#finishIfOver(run);
   }
