@@ -215,6 +215,18 @@ test('A search looks past the jobs of a tenant that gets no more, and a claim ta
   expect(await world.claimer.claim(GROUP, 1)).toMatchObject([{ jobId: other }]);
 });
 
+test('A search finds the long job of another tenant after shorter ones have moved the virtual time past its start tag', async () => {
+  const world = await queueWorld(server.url);
+  const tenant = 'full' as TenantId;
+  for (let i = 0; i < 3; i++) await world.submit({ tenant });
+  const long = await world.submit({ cost: 10_000 });
+  // Admission removes tags that the virtual time has passed, also of tenants whose jobs still wait.
+  await world.redis.zadd(`${world.keys.prefix}:fair:${GROUP}:standard`, 500, tenant);
+  const [head] = await world.claimer.findWork(['tiny@1'], [], [`diffusion ${tenant}`]);
+  expect(head.isOfFullTenant).toBeUndefined();
+  expect(await world.claimer.claim(GROUP, 1)).toMatchObject([{ jobId: long }]);
+});
+
 test('A tenant that gets no more jobs of one task still gets those of another', async () => {
   const world = await queueWorld(server.url);
   const tenant = 'full' as TenantId;

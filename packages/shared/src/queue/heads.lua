@@ -20,23 +20,9 @@ local now = time[1] * 1000 + math.floor(time[2] / 1000)
 local full, first_named = {}, 7 + tonumber(ARGV[6])
 for i = 7, first_named - 1 do full[ARGV[i]] = true end
 local CLASS_SPAN = 2251799813685248 -- 2^51
-local CLASSES = { 'interactive', 'standard', 'bulk' }
--- How many jobs of such tenants are looked past, when another tenant has a job in the line.
-local LOOKED_PAST = 1000
-
--- Whether the tenant gets no more jobs of this task. The name of a queue begins with the task.
-local function is_full(queue, tenant)
-  return tenant and full[string.match(queue, '^%a+') .. ' ' .. tenant]
-end
-
--- Whether only such tenants have jobs of the class in the line, by their start tags: each tenant with a waiting job has one (admit.lua).
-local function are_all_full(queue, class)
-  local tags = redis.call('ZRANGE', prefix .. ':fair:' .. queue .. ':' .. class, 0, #ARGV)
-  for _, tenant in ipairs(tags) do
-    if not is_full(queue, tenant) then return false end
-  end
-  return #tags > 0
-end
+-- How many jobs of such tenants this search may still look past; about 3 us each. The start tags of tenants (admit.lua) would not do: a long
+-- job waits while the virtual time passes the tag of its tenant.
+local looks_left = 500
 
 -- The first job of the line, its score, whether its tenant may have another job here, and how many jobs of its class wait. A claim takes
 -- the first job, so jobs of tenants that get none go behind the next job of the class that may be claimed.
@@ -46,13 +32,16 @@ local function first_of(queue, line)
   local class = math.floor(score / CLASS_SPAN)
   local class_end = string.format('(%.17g', (class + 1) * CLASS_SPAN)
   local of_class = redis.call('ZCOUNT', line, '-inf', class_end)
-  local function is_open(job) return not is_full(queue, redis.call('HGET', prefix .. ':record:' .. job, 'tenant')) end
+  -- The name of a queue begins with the task.
+  local task, record = string.match(queue, '^%a+') .. ' ', prefix .. ':record:'
+  local function is_open(job) return not full[task .. (redis.call('HGET', record .. job, 'tenant') or '')] end
   if next(full) == nil or is_open(id) then return id, score, true, of_class end
-  if are_all_full(queue, CLASSES[class + 1]) then return id, score, false, of_class end
-  local jobs = redis.call('ZRANGEBYSCORE', line, '-inf', class_end, 'WITHSCORES', 'LIMIT', 0, LOOKED_PAST)
-  for i = 3, #jobs, 2 do
+  local jobs = redis.call('ZRANGEBYSCORE', line, '-inf', class_end, 'WITHSCORES', 'LIMIT', 1, looks_left)
+  for i = 1, #jobs, 2 do
+    looks_left = looks_left - 1
     if is_open(jobs[i]) then
       local own_score = tonumber(jobs[i + 1])
+      redis.call('ZADD', line, 'XX', own_score + 1, id)
       for j = 1, i - 2, 2 do redis.call('ZADD', line, 'XX', own_score + 1, jobs[j]) end
       return jobs[i], own_score, true, of_class
     end
