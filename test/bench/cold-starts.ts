@@ -94,7 +94,7 @@ async function modelsFile(home: string, { folder, size }: ColdModel): Promise<st
         task: 'diffusion',
         default: true,
         versions: [{ version: '1', source: pathToFileURL(join(home, 'source')).href }],
-        defaults: { width: size, height: size, steps: 1, guidance: 1, sampler: 'ddim' },
+        defaults: { width: size, height: size, steps: 2, guidance: 1, sampler: 'ddim' },
         samplers: ['ddim'],
       },
     ],
@@ -124,7 +124,7 @@ async function startOnce(env: NodeJS.ProcessEnv, ask: Ask, size: number): Promis
   const worker = spawn(process.execPath, [entry('worker')], { env, stdio: ['ignore', 'pipe', 'inherit'] });
   try {
     const start = await startLine(worker.stdout);
-    const input = { prompt: 'a red circle', width: size, height: size, steps: 1 };
+    const input = { prompt: 'a red circle', width: size, height: size, steps: 2 };
     let job = (await ask('POST', '/v1/jobs?wait=60', { type: 'text-to-image', input })) as Job;
     while (job.status === 'queued' || job.status === 'running')
       job = (await ask('GET', `/v1/jobs/${job.id}?wait=60`)) as Job;

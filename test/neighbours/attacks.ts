@@ -26,7 +26,7 @@ const PART = '--x\r\ncontent-disposition: form-data; name="content"; filename="a
 /** The dearest that the model of the target allows. */
 export const DEAR_PICTURE = { prompt: 'x', width: 128, height: 96, steps: 20, n: 2 };
 
-const SMALL_PICTURE = { prompt: 'x', height: 64, steps: 1, strength: 1 };
+const SMALL_PICTURE = { prompt: 'x', height: 64, steps: 2, strength: 1 };
 const SIZES = [64, 72, 80, 88, 96, 104, 112, 120];
 
 /** Calls `attack` again and again, this many at once. Its errors are the server's refusals. */

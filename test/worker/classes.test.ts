@@ -111,7 +111,7 @@ test('Jobs whose pictures arrive slowly take no place of others, and can be canc
   const stack = await stackWith(await modelsForPictures());
   const slow: Job[] = [];
   for (const [width, height] of SIZES)
-    slow.push(await stack.post({ width, height, steps: 1, strength: 1, image }));
+    slow.push(await stack.post({ width, height, steps: 2, strength: 1, image }));
   const others = await othersDone(stack);
   for (const { id } of slow) await stack.ask('POST', `/v1/jobs/${id}/cancel`);
   const ends = await Promise.all(slow.map(async ({ id }) => (await stack.over(id)).finished_at ?? ''));
