@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
 import { installation } from '../support/installation.ts';
 import { startLehr } from '../support/lehr-process.ts';
-import { UNREACHABLE_URL } from '../support/ports.ts';
+import { startRadosgw } from '../support/radosgw.ts';
 import { startRedis, type TestRedis } from '../support/redis.ts';
 import { startStack } from '../support/stack.ts';
 import { tempFolder, tinyModels } from '../support/tiny-models.ts';
@@ -50,6 +50,9 @@ test('The engine process has no variable with a secret, and no variable of Lehr'
 });
 
 test('With configured secrets and an S3 store, API and worker need no folder that they can write to', async () => {
+  const s3 = await startRadosgw();
+  onTestFinished(() => s3.stop());
+  await s3.createBucket('lehr');
   const env = await installation(server.url, {
     // Not even root can create it: as in a container whose image is read-only.
     LEHR_HOME: '/proc/lehr',
@@ -60,12 +63,12 @@ test('With configured secrets and an S3 store, API and worker need no folder tha
     LEHR_STORE_SECRET: 'a store secret of thirty-two characters or more',
     LEHR_STORE: 's3',
     LEHR_S3_BUCKET: 'lehr',
-    LEHR_S3_ENDPOINT: UNREACHABLE_URL,
+    LEHR_S3_ENDPOINT: s3.endpoint,
     LEHR_WORKER_PORT: '0',
     LEHR_DEVICE: 'cpu',
     LEHR_ROW_CAP: '16',
-    AWS_ACCESS_KEY_ID: 'an-id',
-    AWS_SECRET_ACCESS_KEY: 'a-secret',
+    AWS_ACCESS_KEY_ID: s3.credentials.accessKeyId,
+    AWS_SECRET_ACCESS_KEY: s3.credentials.secretAccessKey,
   });
   const [api, worker] = [startLehr('api', env), startLehr('worker', env)];
   await Promise.all([api.logged('API is listening'), worker.logged('worker serves')]);
