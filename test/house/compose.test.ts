@@ -206,12 +206,13 @@ test('A line of infra/.env reaches every container that reads its variable, for 
     expect(missing.sort(), service).toEqual(names.filter((name) => others.includes(name)).sort());
   }
   expect(services['worker-cuda'].environment).toEqual(services['worker-cpu'].environment);
-  const page = readText('docs/operating.md');
+  const page = readText('docs/compose.md');
   for (const name of FIXED) expect(page, name).toContain(`\`${name}\``);
 });
 
-test('The two lines of docs/models.md give API and workers of compose.yaml a folder of own models', async () => {
-  const [, folder, file] = /^MODELS_FOLDER=(\S+)\nLEHR_MODELS=(\S+)$/m.exec(readText('docs/models.md')) ?? [];
+test('The two lines of docs/compose.md give API and workers of compose.yaml a folder of own models', async () => {
+  const [, folder, file] =
+    /^MODELS_FOLDER=(\S+)\nLEHR_MODELS=(\S+)$/m.exec(readText('docs/compose.md')) ?? [];
   const { services } = await composed({ ...SECRETS, MODELS_FOLDER: folder, LEHR_MODELS: file });
   for (const name of ['api', 'worker-cpu', 'worker-cuda']) {
     expect(services[name].environment?.LEHR_MODELS, name).toBe('/models/models.yaml');
