@@ -14,7 +14,7 @@ import { accessOf } from './redis-access.ts';
 import type { Settings } from './settings.ts';
 
 const PORT = 6379;
-const USERS = ['api', 'worker', 'operator'] as const;
+const USERS = ['default', 'api', 'worker', 'operator'] as const;
 const SNAPSHOT_DAYS = 7;
 
 interface RedisPlace {
@@ -68,18 +68,17 @@ export function makeRedis(scope: Construct, { vpc, subnets, nodes }: RedisPlace,
 
 /** The passwords are made by Secrets Manager; the template has references to them. */
 function makeUsers(scope: Construct, name: string): CfnUserGroup {
-  const disabled = makeUser(scope, name, 'default', 'off ~* -@all');
-  const users = USERS.map((user) => makeUser(scope, name, user, accessOf(user)));
+  const users = USERS.map((user) => makeUser(scope, name, user));
   const group = new CfnUserGroup(scope, 'RedisUsers', {
     engine: 'valkey',
     userGroupId: `${name}-users`.toLowerCase(),
-    userIds: [disabled, ...users].map(({ userId }) => userId),
+    userIds: users.map(({ userId }) => userId),
   });
-  for (const user of [disabled, ...users]) group.addDependency(user);
+  for (const user of users) group.addDependency(user);
   return group;
 }
 
-function makeUser(scope: Construct, name: string, userName: string, accessString: string): CfnUser {
+function makeUser(scope: Construct, name: string, userName: string): CfnUser {
   const id = userName.charAt(0).toUpperCase() + userName.slice(1);
   const secret = new Secret(scope, `Redis${id}Password`, {
     description: `Password of the user ${userName} of the Redis of Lehr`,
@@ -95,7 +94,7 @@ function makeUser(scope: Construct, name: string, userName: string, accessString
     engine: 'valkey',
     userId: `${name}-${userName}`.toLowerCase(),
     userName,
-    accessString,
+    accessString: accessOf(userName),
     passwords: [secret.secretValue.unsafeUnwrap()],
   });
 }

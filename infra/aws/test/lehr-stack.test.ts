@@ -93,10 +93,6 @@ describe.each([
       NumNodeGroups: 1,
       SnapshotRetentionLimit: 7,
     });
-    template.hasResourceProperties('AWS::ElastiCache::User', {
-      UserName: 'default',
-      AccessString: 'off ~* -@all',
-    });
     const users = template.findResources('AWS::ElastiCache::User');
     expect(Object.keys(users)).toHaveLength(4);
     for (const { Properties } of Object.values(users)) {
@@ -181,7 +177,12 @@ test('An existing cluster gets no VPC and no control plane', () => {
   existing.hasResourceProperties('AWS::ElastiCache::SubnetGroup', { SubnetIds: ['subnet-1', 'subnet-2'] });
 });
 
-test('The users of ElastiCache have the rights of infra/redis/users.acl', () => {
+test('The users of ElastiCache have the rights of infra/redis/users.acl, and nobody can be the default one', () => {
+  const users = Object.values(created.findResources('AWS::ElastiCache::User'));
+  for (const { UserName, AccessString } of users.map(({ Properties }) => Properties)) {
+    expect(AccessString).toBe(accessOf(UserName));
+  }
+  expect(accessOf('default')).toBe('off ~* &* +@all');
   expect(accessOf('worker')).toMatch(/^on &\{lehr\}:\* ~\{lehr\}:diffusion\.\* .* -@all \+ping /);
   expect(accessOf('operator')).toBe('on ~* &* +@all');
   expect(() => accessOf('other')).toThrow('no user other');
