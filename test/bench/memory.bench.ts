@@ -11,8 +11,7 @@ const JOBS = 8000;
 /** Before the measurement, until BullMQ holds all that it keeps of a queue: a thousand finished jobs, ten thousand events. */
 const JOBS_BEFORE = 4000;
 const AT_ONCE = 200;
-/** Hashes as infra/redis.conf sets them. */
-const SERVER = ['--appendonly', 'no', '--hash-max-ziplist-value', '1024'];
+const SERVER = ['--appendonly', 'no'];
 const WORKER = newWorkerId('bench');
 
 const jobAt = (place: number): NewJob => ({

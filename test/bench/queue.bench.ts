@@ -26,7 +26,7 @@ interface World {
 }
 
 async function openWorld(): Promise<World> {
-  const server = await startRedis(['--appendonly', 'no', '--hash-max-listpack-value', '1024']);
+  const server = await startRedis(['--appendonly', 'no']);
   const keys = keysOf('bench');
   const [redis, blocking] = [openRedis(server.url, 'worker'), openRedis(server.url, 'blocking')];
   const queues = await GroupQueues.open(redis, keys, { leaseMs: 600_000, stalledCheckMs: 1 });

@@ -16,8 +16,7 @@ const WORKERS = 1000;
 const PROCESSES = 4;
 const JOB_MS = 20_000;
 const SERVE_MS = 30_000;
-/** As infra/redis.conf sets it. */
-const SERVER = ['--appendonly', 'no', '--hash-max-listpack-value', '1024'];
+const SERVER = ['--appendonly', 'no'];
 
 const FILL_LIMIT_MS = 200_000;
 

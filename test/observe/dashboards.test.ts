@@ -18,7 +18,7 @@ import { startPrometheus, type TestPrometheus } from './prometheus.ts';
 
 let server: TestRedis;
 beforeAll(async () => {
-  server = await startRedis(['--maxmemory', '512mb', '--maxmemory-policy', 'noeviction']);
+  server = await startRedis(['--maxmemory', '512mb']);
 });
 afterAll(() => server.stop());
 

@@ -29,9 +29,9 @@ const numberOf = (name: Exclude<keyof typeof values, 'write'>): number => {
   return value;
 };
 
-/** Hashes as infra/redis.conf sets them. Without a log: the disk of one machine is not what is simulated. */
+/** Without a log: the disk of one machine is not what is simulated. */
 const MAX_MEMORY = '4gb';
-const SERVER = ['--appendonly', 'no', '--hash-max-ziplist-value', '1024', '--maxmemory', MAX_MEMORY];
+const SERVER = ['--appendonly', 'no', '--maxmemory', MAX_MEMORY];
 /** Of the given minutes. The rest is for the simulated days and for the start of the workers. */
 const FILL_SHARE = 0.45;
 const SERVE_SHARE = 0.35;

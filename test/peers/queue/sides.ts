@@ -25,7 +25,7 @@ export interface QueueSide {
 
 /** `kind` is the first part of the names of its two programs. */
 export async function nodeSide(name: string, kind: 'lehr' | 'bullmq'): Promise<QueueSide> {
-  const redis = await startRedis([...FSYNC_EVERY_SECOND, '--hash-max-listpack-value', '1024']);
+  const redis = await startRedis(FSYNC_EVERY_SECOND);
   const worker = await startProgram(`./${kind}-worker.ts`, redis.url);
   const producer = await startProgram(`./${kind}-producer.ts`, redis.url);
   return {
