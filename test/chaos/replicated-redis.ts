@@ -1,18 +1,7 @@
 /** A Redis master with a replica, and Sentinels that promote the replica when the master is gone. */
-import { type ChildProcess, spawn } from 'node:child_process';
-import { once } from 'node:events';
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { onTestFinished, vi } from 'vitest';
-import { freePort } from '../support/ports.ts';
-import {
-  operatorUrl,
-  replicaOf,
-  sentinelSignIn,
-  startRedis,
-  type TestRedis,
-} from '../support/redis-server.ts';
+import { operatorUrl, replicaOf, startRedis, type TestRedis } from '../support/redis-server.ts';
+import { MASTER_NAME, startSentinel } from '../support/sentinel.ts';
 import { type Redis, testConnection } from './redis-admin.ts';
 
 export interface ReplicatedRedis {
@@ -28,7 +17,6 @@ export interface ReplicatedRedis {
   promoted(): Promise<void>;
 }
 
-const NAME = 'primary';
 const PATIENCE = { timeout: 120_000, interval: 50 };
 
 export async function replicatedRedis(sentinelCount = 3): Promise<ReplicatedRedis> {
@@ -49,8 +37,8 @@ export async function replicatedRedis(sentinelCount = 3): Promise<ReplicatedRedi
     const sentinel = await testConnection(`redis://127.0.0.1:${port}`);
     await vi.waitFor(async () => {
       const [replicas, others] = (await Promise.all([
-        sentinel.call('SENTINEL', 'REPLICAS', NAME),
-        sentinel.call('SENTINEL', 'SENTINELS', NAME),
+        sentinel.call('SENTINEL', 'REPLICAS', MASTER_NAME),
+        sentinel.call('SENTINEL', 'SENTINELS', MASTER_NAME),
       ])) as [unknown[], unknown[]];
       if (replicas.length !== 1 || others.length !== sentinelCount - 1)
         throw new Error('a Sentinel does not know all others yet');
@@ -60,7 +48,7 @@ export async function replicatedRedis(sentinelCount = 3): Promise<ReplicatedRedi
     master,
     replica,
     sentinels: ports.map((port) => `127.0.0.1:${port}`),
-    url: operatorUrl(NAME),
+    url: operatorUrl(MASTER_NAME),
     replicaAdmin,
     promoted: () =>
       vi.waitFor(async () => {
@@ -68,33 +56,4 @@ export async function replicatedRedis(sentinelCount = 3): Promise<ReplicatedRedi
           throw new Error('the replica is not the master yet');
       }, PATIENCE),
   };
-}
-
-/** It keeps its state in its configuration file. Returns its port. */
-async function startSentinel(masterPort: number, count: number): Promise<number> {
-  const folder = await mkdtemp(join(tmpdir(), 'lehr-sentinel-'));
-  const file = join(folder, 'sentinel.conf');
-  const port = await freePort();
-  const lines = [
-    `port ${port}`,
-    'bind 127.0.0.1',
-    `sentinel monitor ${NAME} 127.0.0.1 ${masterPort} ${Math.floor(count / 2) + 1}`,
-    `sentinel down-after-milliseconds ${NAME} 1000`,
-    `sentinel failover-timeout ${NAME} 10000`,
-    ...sentinelSignIn(NAME),
-  ];
-  await writeFile(file, `${lines.join('\n')}\n`);
-  const child: ChildProcess = spawn('redis-server', [file, '--sentinel'], { stdio: 'ignore' });
-  onTestFinished(async () => {
-    if (child.exitCode === null) {
-      const exit = once(child, 'exit');
-      child.kill();
-      await exit;
-    }
-    await rm(folder, { recursive: true, force: true });
-  });
-  // On a busy machine a Sentinel suspects its own clock again and again, and each time does nothing for 30 s (TILT mode).
-  const sentinel = await testConnection(`redis://127.0.0.1:${port}`);
-  await sentinel.call('SENTINEL', 'DEBUG', 'tilt-trigger', '60000', 'tilt-period', '1000');
-  return port;
 }

@@ -1,8 +1,3 @@
-import { execFile } from 'node:child_process';
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { promisify } from 'node:util';
 import { expect, onTestFinished, test } from 'vitest';
 import {
   type ConnectionRole,
@@ -11,14 +6,8 @@ import {
   type RedisAddress,
   redisReady,
 } from '../../packages/shared/src/redis/index.ts';
-import { freePort } from '../support/ports.ts';
-import {
-  operatorUrl,
-  replicaOf,
-  sentinelSignIn,
-  startRedis,
-  type TestRedis,
-} from '../support/redis-server.ts';
+import { operatorUrl, replicaOf, startRedis, type TestRedis } from '../support/redis-server.ts';
+import { MASTER_NAME, startSentinel } from '../support/sentinel.ts';
 import { tcpProxy } from '../support/tcp-proxy.ts';
 
 async function server(...extra: string[]): Promise<TestRedis> {
@@ -112,7 +101,7 @@ test('Connections that know the Sentinels follow a failover to the replica', {
   const master = await server();
   const replica = await server(...replicaOf(master.port));
   const sentinel = await startSentinel(master.port);
-  const address = { url: operatorUrl('primary'), sentinels: [`127.0.0.1:${sentinel}`] };
+  const address = { url: operatorUrl(MASTER_NAME), sentinels: [`127.0.0.1:${sentinel}`] };
   const connections = await Promise.all((['api', 'worker'] as const).map((role) => client(address, role)));
   const subscriber = await client(address, 'subscriber');
   await subscriber.subscribe('channel');
@@ -123,7 +112,7 @@ test('Connections that know the Sentinels follow a failover to the replica', {
   });
   const watcher = await client(`redis://127.0.0.1:${sentinel}`, 'worker');
   await eventually(async () => {
-    const [state] = (await watcher.call('SENTINEL', 'REPLICAS', 'primary')) as unknown[];
+    const [state] = (await watcher.call('SENTINEL', 'REPLICAS', MASTER_NAME)) as unknown[];
     if (!state) throw new Error('the Sentinel does not know the replica yet');
   });
 
@@ -145,7 +134,7 @@ test('A connection that learns of a failover while it asks a Sentinel for the ma
   const sentinel = await startSentinel(master.port);
   const proxy = await tcpProxy(sentinel);
   const redis = await client(
-    { url: operatorUrl('primary'), sentinels: [`127.0.0.1:${proxy.port}`] },
+    { url: operatorUrl(MASTER_NAME), sentinels: [`127.0.0.1:${proxy.port}`] },
     'worker',
   );
   await redis.set('key', 'before');
@@ -155,7 +144,7 @@ test('A connection that learns of a failover while it asks a Sentinel for the ma
     if (subscribed.length === 0) throw new Error('the connection does not listen for failovers yet');
   });
   await eventually(async () => {
-    const [state] = (await watcher.call('SENTINEL', 'REPLICAS', 'primary')) as string[][];
+    const [state] = (await watcher.call('SENTINEL', 'REPLICAS', MASTER_NAME)) as string[][];
     if (!state?.includes(`${replica.port}`)) throw new Error('the Sentinel does not know the replica yet');
   });
   const direct = await client(replica.url, 'worker');
@@ -174,33 +163,6 @@ test('A connection that learns of a failover while it asks a Sentinel for the ma
 
   expect(await eventually(() => redis.get('key'))).toBe('before');
 });
-
-/** The Sentinel keeps its state in its configuration file. Returns its port. */
-async function startSentinel(masterPort: number): Promise<number> {
-  const folder = await mkdtemp(join(tmpdir(), 'lehr-sentinel-'));
-  const file = join(folder, 'sentinel.conf');
-  const port = await freePort();
-  const lines = [
-    `port ${port}`,
-    'bind 127.0.0.1',
-    `sentinel monitor primary 127.0.0.1 ${masterPort} 1`,
-    'sentinel down-after-milliseconds primary 1000',
-    'sentinel failover-timeout primary 10000',
-    ...sentinelSignIn('primary'),
-  ];
-  await writeFile(file, `${lines.join('\n')}\n`);
-  const running = promisify(execFile)('redis-server', [file, '--sentinel']);
-  const ended = running.catch(() => {});
-  onTestFinished(async () => {
-    running.child.kill('SIGKILL');
-    await ended;
-    await rm(folder, { recursive: true, force: true });
-  });
-  // On a busy machine a Sentinel suspects its own clock again and again, and each time does nothing for 30 s (TILT mode).
-  const redis = await client(`redis://127.0.0.1:${port}`, 'worker');
-  await redis.call('SENTINEL', 'DEBUG', 'tilt-trigger', '60000', 'tilt-period', '1000');
-  return port;
-}
 
 test.each(['api', 'worker', 'subscriber'] as const)(
   'The commands that a connection of the role %s gets in one turn of the event loop go in one write',
