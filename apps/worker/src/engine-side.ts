@@ -179,7 +179,7 @@ export class EngineSide implements JobRunner {
   room(group: string, priority: PriorityClass): Room {
     const isBeingUnloaded = this.#parts.modelBytes !== undefined && !this.serves(group);
     const maxAudioS = this.#served.maxAudioS(group);
-    const canDecode = maxAudioS === undefined || this.#parts.audio.hasRoom(maxAudioS);
+    const canDecode = maxAudioS === undefined || this.#parts.audio.hasRoom(maxAudioS, priority);
     // As if its lane ran, so that no other group makes way for it.
     if (isBeingUnloaded || !canDecode) return { running: true, freeRows: 0 };
     return this.#laneRows.room(group, priority);

@@ -3,7 +3,7 @@
  * A process or thread that dies or hangs fails its own task only: waveforms are shared memory that the parent holds, and the next task
  * gets a new process or thread.
  */
-import { type ErrorCode, LehrError } from '@lehr/shared';
+import { type ErrorCode, LehrError, type PriorityClass } from '@lehr/shared';
 import type { AudioAnswer, AudioTask } from './audio-protocol.ts';
 import { type AudioLimits, type DecodedAudio, decodeAudio } from './decode.ts';
 import { ffmpegProblem } from './ffmpeg-check.ts';
@@ -42,8 +42,9 @@ export interface DecodeObserver {
 export interface DecodeRequest {
   readonly bytes: Uint8Array;
   readonly limits: AudioLimits;
-  /** Owners take turns at the decoder. */
+  /** Owners take turns at the decoder, within each class. */
   readonly owner: string;
+  readonly priority?: PriorityClass;
   readonly signal?: AbortSignal;
 }
 
@@ -81,10 +82,16 @@ export class AudioProcessor {
    * Any file to a 16 kHz mono waveform, once there is a slot and the memory for the longest that is allowed. Rejects as decodeAudio does,
    * and with the reason of the signal when it aborts.
    */
-  async decode({ bytes, limits, owner, signal }: DecodeRequest): Promise<HeldAudio> {
+  async decode({
+    bytes,
+    limits,
+    owner,
+    priority = 'interactive',
+    signal,
+  }: DecodeRequest): Promise<HeldAudio> {
     const closing = this.#closing.signal;
     const end = signal ? AbortSignal.any([signal, closing]) : closing;
-    const reserved = { owner, size: waveformBytes(limits.maxDurationS) };
+    const reserved = { owner: `${owner} ${priority}`, size: waveformBytes(limits.maxDurationS), priority };
     try {
       return await this.#decodings.run(() => this.#decodeNow(bytes, limits, reserved, end), end, reserved);
     } finally {
@@ -92,9 +99,9 @@ export class AudioProcessor {
     }
   }
 
-  /** Whether a file of this length would be decoded soon: no other file waits for a slot, and there is memory for its waveform. */
-  hasRoom(maxDurationS: number): boolean {
-    return !this.#decodings.isFull && this.#memory.hasRoom(waveformBytes(maxDurationS));
+  /** Whether a file of this length would be decoded soon: no other file waits for a slot before it, and there is memory for its waveform. */
+  hasRoom(maxDurationS: number, priority?: PriorityClass): boolean {
+    return !this.#decodings.isFull(priority) && this.#memory.hasRoom(waveformBytes(maxDurationS), priority);
   }
 
   /** Calls the function whenever `hasRoom` may have changed to true. */
@@ -131,8 +138,9 @@ export class AudioProcessor {
     startSample: number,
     config: LogMelConfig,
     endSample: number = waveform.length,
+    priority?: PriorityClass,
   ): Promise<Float32Array> {
-    return (await this.#perform({ type: 'mel', waveform, startSample, endSample, config })).mel;
+    return (await this.#perform({ type: 'mel', waveform, startSample, endSample, config }, priority)).mel;
   }
 
   /**
@@ -144,31 +152,38 @@ export class AudioProcessor {
     startSample: number,
     config: LogMelConfig,
     loudest: number | undefined,
+    priority?: PriorityClass,
   ): Promise<RecordingPart> {
-    const { mel, loudest: found } = await this.#perform({
-      type: 'part',
-      waveform,
-      startSample,
-      config,
-      loudest,
-    });
+    const { mel, loudest: found } = await this.#perform(
+      { type: 'part', waveform, startSample, config, loudest },
+      priority,
+    );
     return { mel, loudest: found };
   }
 
   /** The largest log10 of a mel power in the recording; undefined when its first window has all of it. Rejects when the signal aborts. */
-  async loudest(waveform: Waveform, config: LogMelConfig, signal?: AbortSignal): Promise<number | undefined> {
+  async loudest(
+    waveform: Waveform,
+    config: LogMelConfig,
+    signal?: AbortSignal,
+    priority?: PriorityClass,
+  ): Promise<number | undefined> {
     let loudest: number | undefined;
     for (const range of rangesToHear(waveform.length, config, WINDOWS_HEARD_AT_ONCE)) {
       signal?.throwIfAborted();
-      const heard = await this.#perform({ type: 'loudest', waveform, range, config });
+      const heard = await this.#perform({ type: 'loudest', waveform, range, config }, priority);
       loudest = Math.max(loudest ?? heard.loudest, heard.loudest);
     }
     return loudest;
   }
 
   /** The whole waveform in ranges of at most `maxSamples`, back to back, cut at silences. */
-  async cut(waveform: Waveform, maxSamples: number): Promise<readonly SampleRange[]> {
-    return (await this.#perform({ type: 'cut', waveform, maxSamples })).ranges;
+  async cut(
+    waveform: Waveform,
+    maxSamples: number,
+    priority?: PriorityClass,
+  ): Promise<readonly SampleRange[]> {
+    return (await this.#perform({ type: 'cut', waveform, maxSamples }, priority)).ranges;
   }
 
   /** Starts a thread ahead of the first task, which then need not wait for it. */
@@ -221,8 +236,12 @@ export class AudioProcessor {
     }
   }
 
-  /** First passes and windows take turns: a window, for which the engine may wait, waits for one task of a first pass. */
-  async #perform<Task extends AudioTask>(task: Task): Promise<AnswerTo<Task>> {
+  /** First passes and windows of a class take turns: a window, for which the engine may wait, waits for one task of a first pass. */
+  async #perform<Task extends AudioTask>(
+    task: Task,
+    priority: PriorityClass = 'interactive',
+  ): Promise<AnswerTo<Task>> {
+    const kind = task.type === 'loudest' ? 'first passes' : 'windows';
     const { signal } = this.#closing;
     const answer = await this.#tasks.run(
       async () => {
@@ -237,7 +256,7 @@ export class AudioProcessor {
         }
       },
       signal,
-      { owner: task.type === 'loudest' ? 'first passes' : 'windows', size: 0 },
+      { owner: `${kind} ${priority}`, size: 0, priority },
     );
     return answer as AnswerTo<Task>;
   }

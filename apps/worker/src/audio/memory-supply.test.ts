@@ -22,3 +22,14 @@ test('A waveform that is larger than the limit fits when there is no other', () 
   memory.give({ owner: 'b', size: 1 });
   expect(memory.fits({ owner: 'a', size: 300 })).toBe(true);
 });
+
+test('Less urgent classes leave a part of the memory free for the more urgent ones', () => {
+  const memory = new MemorySupply(100);
+  memory.take({ owner: 'a', size: 20, priority: 'bulk' });
+  expect(memory.fits({ owner: 'b', size: 31, priority: 'bulk' })).toBe(false);
+  memory.take({ owner: 'b', size: 30, priority: 'bulk' });
+  expect(memory.fits({ owner: 'b', size: 26, priority: 'standard' })).toBe(false);
+  expect(memory.fits({ owner: 'c', size: 25, priority: 'standard' })).toBe(true);
+  memory.take({ owner: 'c', size: 25, priority: 'standard' });
+  expect(memory.fits({ owner: 'd', size: 25, priority: 'interactive' })).toBe(true);
+});

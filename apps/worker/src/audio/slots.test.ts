@@ -1,3 +1,4 @@
+import type { PriorityClass } from '@lehr/shared';
 import { expect, onTestFinished, test } from 'vitest';
 import { Slots, type Supply } from './slots.ts';
 
@@ -6,7 +7,12 @@ function schedule(count: number, supply?: Supply) {
   const slots = new Slots(count, supply);
   const started: string[] = [];
   const ends = new Map<string, () => void>();
-  const run = (name: string, owner: string, signal = new AbortController().signal): Promise<void> =>
+  const run = (
+    name: string,
+    owner: string,
+    signal = new AbortController().signal,
+    priority: PriorityClass = 'interactive',
+  ): Promise<void> =>
     slots.run(
       () =>
         new Promise<void>((resolve) => {
@@ -14,7 +20,7 @@ function schedule(count: number, supply?: Supply) {
           ends.set(name, resolve);
         }),
       signal,
-      { owner, size: 1 },
+      { owner, size: 1, priority },
     );
   const settle = () => new Promise(setImmediate);
   const end = async (name: string): Promise<void> => {
@@ -50,12 +56,12 @@ test('A task whose signal aborts while it waits is not run, and the next one is'
   const cancel = new AbortController();
   const waiting = run('b0', 'b', cancel.signal);
   void run('c0', 'c');
-  expect(slots.isFull).toBe(true);
+  expect(slots.isFull()).toBe(true);
   cancel.abort(new Error('cancelled'));
   await expect(waiting).rejects.toThrow('cancelled');
   await end('a0');
   expect(started).toEqual(['a0', 'c0']);
-  expect(slots.isFull).toBe(false);
+  expect(slots.isFull()).toBe(false);
 });
 
 test('Many tasks wait for one signal with one listener, and all of them reject when it aborts', async () => {
@@ -91,7 +97,7 @@ test('A task waits while the supply does not suffice, and tasks of other owners 
   void run('b0', 'b');
   await settle();
   expect(started).toEqual(['b0']);
-  expect(slots.isFull).toBe(false);
+  expect(slots.isFull()).toBe(false);
   isOpen = true;
   slots.look();
   await settle();
@@ -103,4 +109,21 @@ test('A slot is free again after a task that fails', async () => {
   const slots = new Slots(1);
   await expect(slots.run(() => Promise.reject(new Error('failed')), signal)).rejects.toThrow('failed');
   expect(await slots.run(async () => 'done', signal)).toBe('done');
+});
+
+test('Bulk tasks leave a slot free, and a slot goes to the most urgent class whoever waited longer', async () => {
+  const { slots, run, end, settle, started } = schedule(2);
+  const { signal } = new AbortController();
+  for (const name of ['b0', 'b1']) void run(name, name, signal, 'bulk');
+  expect([slots.isFull('bulk'), slots.isFull('standard')]).toEqual([true, false]);
+  for (const name of ['s0', 's1']) void run(name, name, signal, 'standard');
+  void run('i0', 'i0', signal, 'interactive');
+  await settle();
+  expect(started).toEqual(['b0', 's0']);
+  await end('s0');
+  await end('i0');
+  await end('s1');
+  expect(started).toEqual(['b0', 's0', 'i0', 's1']);
+  await end('b0');
+  expect(started.at(-1)).toBe('b1');
 });

@@ -1,7 +1,12 @@
+import { type PriorityClass, urgencyOf } from '@lehr/shared';
+
 /** Who a task is for, and how much it takes of a limited supply. */
 export interface SlotRequest {
+  /** Its tasks are of one class. */
   readonly owner: string;
   readonly size: number;
+  /** Absent: the most urgent one. */
+  readonly priority?: PriorityClass;
 }
 
 /** What tasks take from when they start. It may grow at any time; then `Slots.look` must be called. */
@@ -18,13 +23,20 @@ interface Waiting {
   readonly start: () => void;
 }
 
+/** The tasks of an owner that wait. */
+type Line = [owner: string, tasks: Set<Waiting>];
+
+const urgency = ({ priority = 'interactive' }: SlotRequest): number => urgencyOf(priority);
+
 /**
- * A number of slots; a task takes one and waits while there is none, or while the supply does not suffice. Owners take turns: a free
- * slot goes to the owner with the fewest running tasks, and among those to the one that has waited longest for its turn. So the task
- * of one owner waits for one running task of another owner, however many more that one has in line.
+ * A number of slots; a task takes one and waits while there is none, or while the supply does not suffice. Of several slots, bulk tasks
+ * leave one free. A slot goes to the most urgent class, and within it owners take turns: it goes to the owner with the fewest running
+ * tasks, and among those to the one that has waited longest for its turn. So the task of one owner waits for one running task of
+ * another owner, however many more that one has in line.
  */
 export class Slots {
   readonly #supply: Supply;
+  readonly #count: number;
   #free: number;
   readonly #running = new Map<string, number>();
   /** The waiting tasks of each owner, first come, first served. Owners in the order of their turns. */
@@ -32,14 +44,17 @@ export class Slots {
   readonly #aborts = new AbortWatch();
 
   constructor(count: number, supply: Supply = UNLIMITED) {
+    this.#count = count;
     this.#free = count;
     this.#supply = supply;
   }
 
-  /** Whether a task waits for a slot, and not only for the supply. */
-  get isFull(): boolean {
+  /** Whether a task that comes before those of less urgent classes than this waits for a slot, and not only for the supply. */
+  isFull(priority: PriorityClass = 'interactive'): boolean {
+    const isAhead = (request: SlotRequest): boolean => urgency(request) <= urgencyOf(priority);
     return (
-      this.#free === 0 && [...this.#waiting.values()].some(([{ request }]) => this.#supply.fits(request))
+      !this.#hasSlot(priority) &&
+      [...this.#waiting.values()].some(([{ request }]) => isAhead(request) && this.#supply.fits(request))
     );
   }
 
@@ -65,6 +80,10 @@ export class Slots {
     while (this.#free > 0 && this.#startNext());
   }
 
+  #hasSlot(priority?: PriorityClass): boolean {
+    return this.#free > (priority === 'bulk' && this.#count > 1 ? 1 : 0);
+  }
+
   #release(owner: string): void {
     this.#free += 1;
     // Chosen while the task that ends still counts: the turn of its owner is over.
@@ -75,11 +94,11 @@ export class Slots {
   }
 
   #startNext(): boolean {
-    let next: [string, Set<Waiting>] | undefined;
+    let next: Line | undefined;
     for (const entry of this.#waiting) {
-      const [owner, [first]] = entry;
-      if (next && this.#runningOf(owner) >= this.#runningOf(next[0])) continue;
-      if (this.#supply.fits(first.request)) next = entry;
+      const [, [{ request }]] = entry;
+      if (next && this.#order(entry, next) >= 0) continue;
+      if (this.#hasSlot(request.priority) && this.#supply.fits(request)) next = entry;
     }
     if (!next) return false;
     const [owner, tasks] = next;
@@ -92,6 +111,10 @@ export class Slots {
     this.#supply.take(request);
     start();
     return true;
+  }
+
+  #order([a, [{ request }]]: Line, [b, [other]]: Line): number {
+    return urgency(request) - urgency(other.request) || this.#runningOf(a) - this.#runningOf(b);
   }
 
   #runningOf(owner: string): number {

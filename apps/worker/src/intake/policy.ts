@@ -3,7 +3,7 @@
  * claimed just in time: only as many as start at the next step, because a job that waits inside a worker could have run
  * on another one.
  */
-import { PRIORITY_CLASSES, type PriorityClass } from '@lehr/shared';
+import { type PriorityClass, urgencyOf } from '@lehr/shared';
 import type { GroupHead } from '@lehr/shared/queue';
 import type { Room } from '../runs/lane-rows.ts';
 
@@ -19,7 +19,7 @@ export interface Choice {
 /** A group whose oldest job has waited longer than this is no longer passed over in favour of a running lane. */
 export const MAX_GROUP_WAIT_MS = 2000;
 
-const urgency = (head: GroupHead): number => PRIORITY_CLASSES.indexOf(head.priority);
+const urgency = (head: GroupHead): number => urgencyOf(head.priority);
 
 /** The more urgent class first, then the group that has waited longest. */
 const byUrgencyThenAge = (a: GroupHead, b: GroupHead): number =>

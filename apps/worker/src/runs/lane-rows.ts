@@ -14,9 +14,9 @@
 import {
   type LeaseToken,
   MAX_LANES,
-  PRIORITY_CLASSES,
   type PriorityClass,
   RecentlyUsed,
+  urgencyOf,
   type WorkerStatus,
 } from '@lehr/shared';
 import type { SampleId } from '../engine/protocol.ts';
@@ -72,8 +72,6 @@ interface TakenShare extends LaneShare {
 const isBulk = ({ priority }: LaneShare): boolean => priority === 'bulk';
 
 export type LaneUsage = Pick<WorkerStatus['lanes'][number], 'rows' | 'samples' | 'paused' | 'left_ms'>;
-
-const urgency = (priority: PriorityClass): number => PRIORITY_CLASSES.indexOf(priority);
 
 export class LaneRows {
   readonly #reserved = new Map<LeaseToken, LaneShare>();
@@ -166,7 +164,7 @@ export class LaneRows {
     const all = [...this.#taken.values(), ...this.#reserved.values()];
     // As if the lane ran, so that no other group makes way for it.
     if (priority === 'bulk' && !all.every(isBulk)) return { running: true, freeRows: 0 };
-    const isAsUrgent = (share: LaneShare): boolean => urgency(share.priority) <= urgency(priority);
+    const isAsUrgent = (share: LaneShare): boolean => urgencyOf(share.priority) <= urgencyOf(priority);
     const shares = all.filter(isAsUrgent);
     const ofLane = shares.filter((share) => share.lane === lane);
     const running = ofLane.length > 0;

@@ -2,6 +2,7 @@
  * Reads the pictures that jobs begin at, a few at a time: a file of some megabytes can take hundreds when it is decoded. Bytes are reserved
  * before a file is fetched, and before it is decoded. Tenants take turns, and one tenant gets no more once it holds half of a limit.
  */
+import type { PriorityClass } from '@lehr/shared';
 import { MemorySupply } from '../audio/memory-supply.ts';
 import { type SlotRequest, Slots } from '../audio/slots.ts';
 import { decodedBytes, type PixelSize, readPicture } from './picture-input.ts';
@@ -19,8 +20,9 @@ export interface PictureToRead {
   readonly fetch: () => Promise<Uint8Array>;
   /** The size of the job. */
   readonly size: PixelSize;
-  /** Owners take turns. */
+  /** Owners take turns, within each class. */
   readonly owner: string;
+  readonly priority?: PriorityClass;
   readonly signal: AbortSignal;
 }
 
@@ -43,12 +45,14 @@ export class PictureReader {
   }
 
   /** Pixels as readPicture gives them. Rejects as it and `fetch` do, and with the reason of the signal when it aborts before a turn. */
-  read({ fetch, size, owner, signal }: PictureToRead): Promise<Uint8Array> {
-    return this.#within(this.#files, this.#fileMemory, { owner, size: this.#fileBytes }, signal, async () => {
-      const file = await fetch();
-      const decoded = { owner, size: await decodedBytes(file) };
+  read({ fetch, size, priority = 'interactive', signal, ...of }: PictureToRead): Promise<Uint8Array> {
+    const owner = `${of.owner} ${priority}`;
+    const file = { owner, size: this.#fileBytes, priority };
+    return this.#within(this.#files, this.#fileMemory, file, signal, async () => {
+      const bytes = await fetch();
+      const decoded = { owner, size: await decodedBytes(bytes), priority };
       return this.#within(this.#decodings, this.#decodeMemory, decoded, signal, () =>
-        readPicture(file, size),
+        readPicture(bytes, size),
       );
     });
   }

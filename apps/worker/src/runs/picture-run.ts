@@ -122,6 +122,7 @@ export class PictureRun extends JobRun {
       fetch: () => inPart(span, 'fetch picture', () => this.#fetchMedia('picture', image, signal)),
       size: this.#input,
       owner: this.record.tenant,
+      priority: this.record.priority,
       signal,
     });
   }

@@ -134,7 +134,8 @@ export class SpeechRun extends JobRun {
     );
     this.#marks.fetched = clock.monotonic();
     const limits = { maxDurationS: maxAudioS, timeoutMs: DECODE_TIMEOUT_MS };
-    const sound = { bytes, limits, owner: this.record.tenant, signal: this.signal };
+    const { tenant: owner, priority } = this.record;
+    const sound = { bytes, limits, owner, priority, signal: this.signal };
     const decoded = await inPart(this.span, 'decode audio', () => audio.decode(sound));
     this.#release = decoded.release;
     await chargeAudio(this, decoded.durationS);
@@ -144,10 +145,10 @@ export class SpeechRun extends JobRun {
     const { windowSamples } = abilities.frontEnd;
     if (this.#waveform.length === 0) return this.#finish();
     if (this.#input.mode === 'sequential') {
-      this.#loudest = await audio.loudest(this.#waveform, abilities.frontEnd, this.signal);
+      this.#loudest = await audio.loudest(this.#waveform, abilities.frontEnd, this.signal, priority);
       return [await this.#window(0, windowSamples)];
     }
-    this.#ahead = [...(await audio.cut(this.#waveform, windowSamples))];
+    this.#ahead = [...(await audio.cut(this.#waveform, windowSamples, priority))];
     this.#builder.plan(this.#ahead.map(({ start }) => start / abilities.frontEnd.sampleRate));
     return this.#nextWindows();
   }
@@ -265,8 +266,9 @@ export class SpeechRun extends JobRun {
   async #mel({ start, end }: SampleRange): Promise<Float32Array> {
     const { audio, abilities } = this.#parts;
     const waveform = this.#waveform as Waveform;
-    if (this.#input.mode === 'fast') return audio.mel(waveform, start, abilities.frontEnd, end);
-    const part = await audio.recordingMel(waveform, start, abilities.frontEnd, this.#loudest);
+    const { priority } = this.record;
+    if (this.#input.mode === 'fast') return audio.mel(waveform, start, abilities.frontEnd, end, priority);
+    const part = await audio.recordingMel(waveform, start, abilities.frontEnd, this.#loudest, priority);
     this.#loudest = part.loudest;
     return part.mel;
   }

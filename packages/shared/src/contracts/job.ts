@@ -31,6 +31,8 @@ export const JobStateSchema = z.enum(JOB_STATES);
 /** Most urgent first. Tenants share the workers inside a class. */
 export const PRIORITY_CLASSES = ['interactive', 'standard', 'bulk'] as const;
 export type PriorityClass = (typeof PRIORITY_CLASSES)[number];
+/** 0 for the most urgent class. */
+export const urgencyOf = (priority: PriorityClass): number => PRIORITY_CLASSES.indexOf(priority);
 
 const label = (max: number) =>
   z

@@ -3,13 +3,12 @@
  * the prioritized set and reads nothing else from it, so Lehr sets the score: class x 2^51 + virtual milliseconds. A class holds
  * 2^51 ms, 71,000 years of engine time, so scores are never shifted and never run out, and a double keeps them exact.
  */
-import { PRIORITY_CLASSES, type PriorityClass } from '../contracts/job.ts';
+import { PRIORITY_CLASSES, type PriorityClass, urgencyOf } from '../contracts/job.ts';
 
 export const CLASS_SPAN = 2 ** 51;
 
 /** The smallest score of a class. */
-export const firstScore = (priority: PriorityClass): number =>
-  PRIORITY_CLASSES.indexOf(priority) * CLASS_SPAN;
+export const firstScore = (priority: PriorityClass): number => urgencyOf(priority) * CLASS_SPAN;
 
 export function classOfScore(score: number): PriorityClass {
   const index = Math.floor(Math.max(score, 0) / CLASS_SPAN);
@@ -17,4 +16,4 @@ export function classOfScore(score: number): PriorityClass {
 }
 
 /** BullMQ's priority of a job, from 1. It only makes BullMQ use the prioritized set; the score decides the order. */
-export const bullPriority = (score: number): number => PRIORITY_CLASSES.indexOf(classOfScore(score)) + 1;
+export const bullPriority = (score: number): number => urgencyOf(classOfScore(score)) + 1;
