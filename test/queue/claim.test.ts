@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, onTestFinished, test, vi } from 'vitest';
 import type { TenantId } from '../../packages/shared/src/index.ts';
-import { firstScore, recoverStalled } from '../../packages/shared/src/queue/index.ts';
+import { type Claim, firstScore, recoverStalled } from '../../packages/shared/src/queue/index.ts';
 import { redisNow } from '../../packages/shared/src/redis/index.ts';
 import { GROUP, queueWorld } from '../support/queue-world.ts';
 import { startRedis, type TestRedis } from '../support/redis.ts';
@@ -200,19 +200,30 @@ test('A process that used thousands of groups remembers a bounded number of thei
   expect(queues.known).toBe(bound - 1);
 });
 
-test('A search looks past the jobs of a tenant that gets no more, and a claim takes the next job of their class', async () => {
+test('A search looks past the jobs of a tenant that gets no more, also to less urgent classes, and the claim takes what it found', async () => {
   const world = await queueWorld(server.url);
   const tenant = 'full' as TenantId;
-  const full = `diffusion ${tenant}` as const;
-  for (let i = 0; i < 3; i++) await world.submit({ tenant });
-  await world.submit({ priority: 'bulk' });
-  const [shut] = await world.claimer.findWork(['tiny@1'], [], [full]);
-  expect(shut).toMatchObject({ queue: GROUP, waiting: 4, waitingOfClass: 3, isOfFullTenant: true });
+  const full = `diffusion standard ${tenant}` as const;
+  const ofFull = [await world.submit({ tenant }), await world.submit({ tenant })];
+  const search = async () => (await world.claimer.findWork(['tiny@1'], [], [full]))[0];
+  expect(await search()).toMatchObject({
+    queue: GROUP,
+    waiting: 2,
+    waitingOfClass: 2,
+    isOfFullTenant: true,
+  });
+  const bulk = await world.submit({ priority: 'bulk' });
+  const ownBulk = await world.submit({ priority: 'bulk', tenant });
+  const behind = await search();
+  expect(behind).toMatchObject({ waiting: 4, waitingOfClass: 2, priority: 'bulk' });
   const other = await world.submit();
-  const [open] = await world.claimer.findWork(['tiny@1'], [], [full]);
-  expect(open).toMatchObject({ waiting: 5, waitingOfClass: 4, priority: 'standard' });
-  expect(open.isOfFullTenant).toBeUndefined();
-  expect(await world.claimer.claim(GROUP, 1)).toMatchObject([{ jobId: other }]);
+  const open = await search();
+  expect(open).toMatchObject({ waiting: 5, waitingOfClass: 3, priority: 'standard' });
+  expect([behind.isOfFullTenant, open.isOfFullTenant]).toEqual([undefined, undefined]);
+  const claimed: Claim[] = [];
+  for (const outOfTurn of [open.outOfTurn, behind.outOfTurn, ownBulk, undefined])
+    claimed.push(...(await world.claimer.claim(GROUP, 1, outOfTurn)));
+  expect(claimed.map(({ jobId }) => jobId)).toEqual([other, bulk, ownBulk, ofFull[0]]);
 });
 
 test('A search finds the long job of another tenant after shorter ones have moved the virtual time past its start tag', async () => {
@@ -222,15 +233,15 @@ test('A search finds the long job of another tenant after shorter ones have move
   const long = await world.submit({ cost: 10_000 });
   // Admission removes tags that the virtual time has passed, also of tenants whose jobs still wait.
   await world.redis.zadd(`${world.keys.prefix}:fair:${GROUP}:standard`, 500, tenant);
-  const [head] = await world.claimer.findWork(['tiny@1'], [], [`diffusion ${tenant}`]);
+  const [head] = await world.claimer.findWork(['tiny@1'], [], [`diffusion standard ${tenant}`]);
   expect(head.isOfFullTenant).toBeUndefined();
-  expect(await world.claimer.claim(GROUP, 1)).toMatchObject([{ jobId: long }]);
+  expect(await world.claimer.claim(GROUP, 1, head.outOfTurn)).toMatchObject([{ jobId: long }]);
 });
 
 test('A tenant that gets no more jobs of one task still gets those of another', async () => {
   const world = await queueWorld(server.url);
   const tenant = 'full' as TenantId;
   await world.submit({ tenant });
-  const [head] = await world.claimer.findWork(['tiny@1'], [], [`whisper ${tenant}`]);
+  const [head] = await world.claimer.findWork(['tiny@1'], [], [`whisper standard ${tenant}`]);
   expect([head.waiting, head.isOfFullTenant]).toEqual([1, undefined]);
 });

@@ -175,6 +175,7 @@ export class Intake {
       const claimed = await this.#claim(
         choice.queue,
         Math.min(head.waitingOfClass ?? head.waiting, fitting, this.#starter.freeJobs),
+        head.outOfTurn,
       );
       // No job waits any more: the next one sets a marker.
       if (searchedAll && heads.length === 1 && claimed === head.waiting) return;
@@ -257,12 +258,12 @@ export class Intake {
   }
 
   /** Claims up to `count` jobs and starts an attempt of each; returns how many jobs left the queue. */
-  async #claim(group: string, count: number): Promise<number> {
+  async #claim(group: string, count: number, outOfTurn?: JobId): Promise<number> {
     const { claimer, clock, onClaimed } = this.#options;
     this.#claiming = group;
     const startedAt = clock.monotonic();
     try {
-      const claims = await claimer.claim(group, count);
+      const claims = await claimer.claim(group, count, outOfTurn);
       this.#claims += claims.length;
       if (claims.length > 0) this.#noteClaim(group);
       await this.#starter.start(claims);

@@ -6,9 +6,9 @@
  * (`pass`); otherwise a job could wait while another worker is idle.
  */
 import { readFileSync } from 'node:fs';
-import { PRIORITY_CLASSES, type PriorityClass } from '../contracts/job.ts';
+import { type PriorityClass, urgencyOf } from '../contracts/job.ts';
 import type { Task } from '../group.ts';
-import { newLeaseToken, type WorkerId } from '../ids.ts';
+import { type JobId, newLeaseToken, type WorkerId } from '../ids.ts';
 import { defineScript, type Keys, type Redis, type Script } from '../redis/index.ts';
 import type { Claim } from './group-queue.ts';
 import type { GroupQueues } from './group-queues.ts';
@@ -24,8 +24,8 @@ const MAX_REMEMBERED = 8;
 /** The wake key of a worker that died expires after this. */
 const WAKE_TTL_S = 60;
 
-/** A task and a tenant that gets no more jobs of it from a worker. */
-export type FullTenant = `${Task} ${string}`;
+/** A task, a class and a tenant that gets no more such jobs from a worker. */
+export type FullTenant = `${Task} ${PriorityClass} ${string}`;
 
 export interface GroupHead {
   readonly queue: string;
@@ -38,8 +38,10 @@ export interface GroupHead {
   readonly waitedMs: number;
   /** What it was admitted with, in estimated engine ms; undefined when it has no record any more. */
   readonly costMs: number | undefined;
-  /** Its tenant gets no more jobs of this task from this worker now, and no other tenant has a job of its class near it in the line. */
+  /** Its tenant gets no more jobs of this task and class from this worker now, and nor do those of the jobs near it in the line. */
   readonly isOfFullTenant?: boolean;
+  /** The job, where those before it in line are of such tenants. */
+  readonly outOfTurn?: JobId;
 }
 
 export interface ClaimerOptions {
@@ -123,13 +125,18 @@ export class Claimer {
       fullTenants.length,
       ...fullTenants,
       ...named,
-    ])) as [number, string, number, ...[string, number, number, number, number, number, number][]];
+    ])) as [
+      number,
+      string,
+      number,
+      ...[string, number, number, number, number, number, number, JobId | ''][],
+    ];
     this.#cursor = { index: nextIndex, cursor: nextCursor };
     this.#searchedAll = isWhole === 1;
     // A wake-up that came meanwhile stays for the next search.
     if (this.#woken === woken) this.#woken = undefined;
     const heads = replies.map(
-      ([queue, waiting, score, waitedMs, costMs, isOfFullTenant, waitingOfClass]) => ({
+      ([queue, waiting, score, waitedMs, costMs, isOfFullTenant, waitingOfClass, outOfTurn]) => ({
         queue,
         waiting,
         waitingOfClass,
@@ -137,6 +144,7 @@ export class Claimer {
         waitedMs,
         costMs: costMs < 0 ? undefined : costMs,
         ...(isOfFullTenant === 1 && { isOfFullTenant: true }),
+        ...(outOfTurn !== '' && { outOfTurn }),
       }),
     );
     this.#remembered = this.#searchedAll ? [] : mostPromising(heads);
@@ -148,9 +156,10 @@ export class Claimer {
     return this.#searchedAll;
   }
 
-  /** Claims up to `count` jobs of one group in parallel, each with its own lease. */
-  async claim(group: string, count: number): Promise<Claim[]> {
+  /** Claims up to `count` jobs of one group in parallel, each with its own lease; `outOfTurn` first, if it still waits. */
+  async claim(group: string, count: number, outOfTurn?: JobId): Promise<Claim[]> {
     const queue = this.#queues.of(group);
+    if (outOfTurn !== undefined) await queue.bringForward(outOfTurn);
     const claims = await Promise.all(
       Array.from({ length: count }, () => queue.claim(newLeaseToken(this.#worker))),
     );
@@ -159,7 +168,8 @@ export class Claimer {
 }
 
 function mostPromising(heads: readonly GroupHead[]): string[] {
-  const urgency = ({ priority }: GroupHead): number => PRIORITY_CLASSES.indexOf(priority);
-  const sorted = [...heads].sort((a, b) => urgency(a) - urgency(b) || b.waitedMs - a.waitedMs);
+  const sorted = [...heads].sort(
+    (a, b) => urgencyOf(a.priority) - urgencyOf(b.priority) || b.waitedMs - a.waitedMs,
+  );
   return sorted.slice(0, MAX_REMEMBERED).map(({ queue }) => queue);
 }

@@ -154,6 +154,11 @@ export class GroupQueue {
     };
   }
 
+  /** The next claim takes this job, if it still waits. */
+  async bringForward(id: JobId): Promise<void> {
+    await this.#redis.zadd(this.prioritizedKey, 'XX', -1, id);
+  }
+
   /** Claims the next job with this token as its lease; undefined when none waits. */
   async claim(token: LeaseToken): Promise<Claim | undefined> {
     const [job, id] = await this.#backend.moveToActive(token, token);

@@ -6,11 +6,11 @@
 -- ARGV[2]   at how many groups to look; all are looked at when there are no more
 -- ARGV[3], ARGV[4]   the index to go on in, from 1, and the cursor in it; '1' and '0' at the start
 -- ARGV[5]   the index that lacks the first named group, or '0'
--- ARGV[6]   how many tenants get no more jobs of a task from this worker; ARGV[7] and following: these, each as '<task> <tenant>',
---           then the named groups
+-- ARGV[6]   how many tenants get no more jobs of a task and class from this worker; ARGV[7] and following: these, each as
+--           '<task> <class> <tenant>', then the named groups
 -- Returns {index, cursor, 1 if all groups were looked at, then for each group
 -- {queue, waiting, score of the head, ms that the head has waited by Redis's clock, its cost in estimated engine ms or -1,
--- 1 if the head is a job of such a tenant, how many jobs of its class wait}};
+-- 1 if the head is a job of such a tenant, how many jobs of its class wait, its id if jobs of such tenants are before it in line, or ''}};
 -- score 0 for a job that was handed back or recovered: those run first.
 
 local prefix, limit = ARGV[1], tonumber(ARGV[2])
@@ -19,41 +19,43 @@ local now = time[1] * 1000 + math.floor(time[2] / 1000)
 
 local full, first_named = {}, 7 + tonumber(ARGV[6])
 for i = 7, first_named - 1 do full[ARGV[i]] = true end
-local CLASS_SPAN = 2251799813685248 -- 2^51
--- How many jobs of such tenants this search may still look past; about 3 us each. The start tags of tenants (admit.lua) would not do: a long
+local CLASS_SPAN, CLASSES = 2251799813685248, { 'interactive', 'standard', 'bulk' } -- 2^51
+-- At how many jobs this search may still look in each class; about 3 us each. The start tags of tenants (admit.lua) would not do: a long
 -- job waits while the virtual time passes the tag of its tenant.
-local looks_left = 500
+local looks_left = { 200, 200, 200 }
 
--- The first job of the line, its score, whether its tenant may have another job here, and how many jobs of its class wait. A claim takes
--- the first job, so jobs of tenants that get none go behind the next job of the class that may be claimed.
+-- The first job of the line whose tenant may have another one of its class here, else the first of all; its score, whether it may be claimed,
+-- how many jobs of its class wait, and its id if it is not the first of all.
 local function first_of(queue, line)
   local first = redis.call('ZRANGE', line, 0, 0, 'WITHSCORES')
-  local id, score = first[1], tonumber(first[2])
-  local class = math.floor(score / CLASS_SPAN)
-  local class_end = string.format('(%.17g', (class + 1) * CLASS_SPAN)
-  local of_class = redis.call('ZCOUNT', line, '-inf', class_end)
   -- The name of a queue begins with the task.
-  local task, record = string.match(queue, '^%a+') .. ' ', prefix .. ':record:'
-  local function is_open(job) return not full[task .. (redis.call('HGET', record .. job, 'tenant') or '')] end
-  if next(full) == nil or is_open(id) then return id, score, true, of_class end
-  local jobs = redis.call('ZRANGEBYSCORE', line, '-inf', class_end, 'WITHSCORES', 'LIMIT', 1, looks_left)
-  for i = 1, #jobs, 2 do
-    looks_left = looks_left - 1
-    if is_open(jobs[i]) then
-      local own_score = tonumber(jobs[i + 1])
-      redis.call('ZADD', line, 'XX', own_score + 1, id)
-      for j = 1, i - 2, 2 do redis.call('ZADD', line, 'XX', own_score + 1, jobs[j]) end
-      return jobs[i], own_score, true, of_class
+  local task = string.match(queue, '^%a+')
+  local function is_open(job, class)
+    local tenant = redis.call('HGET', prefix .. ':record:' .. job, 'tenant') or ''
+    return not full[task .. ' ' .. CLASSES[class] .. ' ' .. tenant]
+  end
+  local function span(class) return (class - 1) * CLASS_SPAN, string.format('(%.17g', class * CLASS_SPAN) end
+  local function found(job, score, class, may_claim)
+    return job, tonumber(score), may_claim, redis.call('ZCOUNT', line, span(class)), job ~= first[1] and job or ''
+  end
+  local head_class = math.max(0, math.floor(tonumber(first[2]) / CLASS_SPAN)) + 1
+  if next(full) == nil or is_open(first[1], head_class) then return found(first[1], first[2], head_class, true) end
+  for class = head_class, #CLASSES do
+    local from, to = span(class)
+    local jobs = redis.call('ZRANGEBYSCORE', line, from, to, 'WITHSCORES', 'LIMIT', 0, looks_left[class])
+    for i = 1, #jobs, 2 do
+      looks_left[class] = looks_left[class] - 1
+      if is_open(jobs[i], class) then return found(jobs[i], jobs[i + 1], class, true) end
     end
   end
-  return id, score, false, of_class
+  return found(first[1], first[2], head_class, false)
 end
 
 -- The waiting jobs, the id and the score of the head, and whether it may be claimed. Jobs in the wait list go first, taken from its right end.
 local function head_of(queue, base)
   local prioritized = redis.call('ZCARD', base .. 'prioritized')
   local handed_back = redis.call('LLEN', base .. 'wait')
-  if handed_back > 0 then return handed_back + prioritized, redis.call('LINDEX', base .. 'wait', -1), 0, true, handed_back end
+  if handed_back > 0 then return handed_back + prioritized, redis.call('LINDEX', base .. 'wait', -1), 0, true, handed_back, '' end
   if prioritized == 0 then return 0 end
   return prioritized, first_of(queue, base .. 'prioritized')
 end
@@ -63,13 +65,13 @@ local function has_work(queue)
   if seen[queue] ~= nil then return seen[queue] end
   looked = looked + 1
   local base = prefix .. ':' .. queue .. ':'
-  local waiting, id, score, may_claim, of_class = head_of(queue, base)
+  local waiting, id, score, may_claim, of_class, out_of_turn = head_of(queue, base)
   seen[queue] = waiting > 0
   if waiting > 0 then
     local added = tonumber(redis.call('HGET', base .. id, 'timestamp') or now)
     -- Rounded up, so that no job counts as shorter than it is.
     local cost = math.ceil(tonumber(redis.call('HGET', prefix .. ':record:' .. id, 'cost') or -1))
-    heads[#heads + 1] = { queue, waiting, score, math.max(0, now - added), cost, may_claim and 0 or 1, of_class }
+    heads[#heads + 1] = { queue, waiting, score, math.max(0, now - added), cost, may_claim and 0 or 1, of_class, out_of_turn }
   end
   return waiting > 0
 end
