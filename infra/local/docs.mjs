@@ -1,4 +1,7 @@
-/** npm run docs: writes what is made from the code: the README's table of variables, the client's types, alerts and dashboards. */
+/**
+ * npm run docs: writes what is made from the code: the README's table of variables, the client's types, alerts, dashboards, and the
+ * version of the chart.
+ */
 import './node-version.mjs';
 import './typescript.mjs';
 import { mkdir, readFile, writeFile } from 'node:fs/promises';
@@ -12,8 +15,14 @@ const { observeFiles } = await import('../observe/files.ts');
 const { kubernetesFiles } = await import('../k8s/source/files.ts');
 
 await update('README.md', withEnvTable);
+await update('infra/helm/lehr/Chart.yaml', withVersion);
 await update('packages/client/src/openapi.ts', async () => clientTypes(await openApiDocument()));
 for (const [file, text] of [...observeFiles(), ...kubernetesFiles()]) await update(file, async () => text);
+
+async function withVersion(chart) {
+  const { version } = JSON.parse(await readFile(join(ROOT, 'package.json'), 'utf8'));
+  return chart.replaceAll(/^(version|appVersion): .*$/gm, `$1: ${version}`);
+}
 
 async function update(file, textAfter) {
   const path = join(ROOT, file);

@@ -1,45 +1,80 @@
-/** The commands and values of docs/kubernetes.md, as far as they can be checked without a cluster. */
+/** The commands and values of docs/kubernetes.md. `npm run test:cluster` runs those that need a cluster on a control plane. */
 import { execFileSync } from 'node:child_process';
-import { existsSync } from 'node:fs';
+import { existsSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { parse } from 'yaml';
+import { parseModels } from '../../packages/shared/src/config/models-file.ts';
 import { SCOPES } from '../../packages/shared/src/contracts/api-key.ts';
 import { blocksOf, ROOT, readText } from '../house/readme.ts';
-import { objectsOf } from './kustomizations.ts';
+import { tempFolder } from '../support/tiny-models.ts';
+import { CHART, helm, objectsOf, template } from './helm.ts';
+import { ofKind, workloads } from './pod-facts.ts';
 
 const blocks = blocksOf(readText('docs/kubernetes.md'));
 const commands = blocks.filter(({ language }) => language === 'sh').map(({ text }) => text);
+const values = blocks.filter(({ label }) => label === 'values').map(({ text }) => text);
 
 test('The shell can read the commands of the page, and their files exist', () => {
-  expect(commands.length).toBeGreaterThan(3);
+  expect(commands.length).toBeGreaterThan(10);
   for (const text of commands) {
     execFileSync('sh', ['-n'], { input: text });
-    for (const [path] of text.matchAll(/\binfra\/[\w/.-]+/g))
+    for (const [path] of text.matchAll(/\binfra\/[\w/.-]+\b/g))
       expect(existsSync(join(ROOT, path)), path).toBe(true);
   }
 });
 
-test('The key for KEDA is stored under the name that the objects read, with a scope that exists', () => {
-  const text = commands.join('\n');
-  const [, scope] = /--scopes (\w+)/.exec(text) ?? [];
-  expect(SCOPES).toContain(scope);
-  const [, secret, key] = /create secret generic ([\w-]+) --from-literal=(\w+)=/.exec(text) ?? [];
-  const objects = objectsOf(readText('infra/k8s/components/keda/keda.yaml'));
-  const authentication = objects.find(({ kind }) => kind === 'TriggerAuthentication');
-  expect(authentication?.spec).toMatchObject({ secretTargetRef: [{ name: secret, key }] });
+test('The images that the page builds are those of infra/docker', () => {
+  const [, names] = /^for image in ([a-z -]+); do$/m.exec(commands.join('\n')) ?? [];
+  expect(names.split(' ')).toEqual(['api', 'worker-cpu', 'worker-cuda']);
+  for (const name of names.split(' '))
+    expect(existsSync(join(ROOT, `infra/docker/${name}.Dockerfile`))).toBe(true);
 });
 
-test('The pool that the page shows for the chart has the fields that its schema wants', () => {
-  const values = blocks
-    .filter(({ language }) => language === 'yaml')
-    .map(({ text }) => parse(text) as { pools?: Record<string, object | null> })
-    .find(({ pools }) => pools);
-  const schema = JSON.parse(readText('infra/helm/lehr/values.schema.json')) as {
-    properties: { pools: { additionalProperties: { required: string[]; properties: object } } };
-  };
-  const { required, properties } = schema.properties.pools.additionalProperties;
-  const pool = Object.keys(values?.pools?.['t4-diffusion'] ?? {});
-  expect(pool).toEqual(expect.arrayContaining(required));
-  expect(Object.keys(properties)).toEqual(expect.arrayContaining(pool));
+test('secrets.sh leaves out what the page says when addresses are given', () => {
+  const [text] = commands.filter((each) => each.includes('REDIS_API_URL'));
+  const out = execFileSync('sh', ['-c', text.replace(/ > \S+$/m, '')], { cwd: ROOT, encoding: 'utf8' });
+  const secrets = objectsOf(out) as unknown as {
+    metadata: { name: string };
+    stringData: Record<string, string>;
+  }[];
+  expect(secrets.map(({ metadata }) => metadata.name)).toEqual(['lehr-api', 'lehr-worker']);
+  for (const { stringData } of secrets) expect(stringData.LEHR_REDIS_URL).toMatch(/^rediss:.*amazonaws/);
+});
+
+test('The models of the page are valid, and the key for KEDA has a scope that exists', () => {
+  const [{ models }] = values.map((text) => parse(text) as { models?: string }).filter((each) => each.models);
+  expect(parseModels('/etc/lehr/models.yaml', models ?? '', 0).models).toHaveLength(1);
+  const [, scope] = /--scopes (\w+)/.exec(commands.join('\n')) ?? [];
+  expect(SCOPES).toContain(scope);
+});
+
+describe.skipIf(!helm)('With Helm', () => {
+  test.each(values.map((text, i) => [i + 1, text] as const))(
+    'Helm accepts the values of block %i',
+    async (_, text) => {
+      const file = join(await tempFolder('values'), 'values.yaml');
+      writeFileSync(file, text);
+      expect(workloads(objectsOf(template('-f', file))).length).toBeGreaterThan(2);
+    },
+  );
+
+  test('Helm installs, upgrades and prints the chart with the options of the page', () => {
+    const lines = commands.join('').split('\n');
+    const uses = lines.filter((line) => /^helm (install|upgrade|template) /.test(line));
+    expect(uses).toHaveLength(3);
+    for (const line of uses) {
+      const [, , release, chart, ...options] = line.replace(/ > \S+$/, '').split(' ');
+      expect([release, chart]).toEqual(['lehr', CHART]);
+      expect(workloads(objectsOf(template(...options))).length, line).toBeGreaterThan(4);
+    }
+  });
+
+  test('The key for KEDA is stored under the name that the objects read', () => {
+    const [, secret, key] =
+      /create secret generic ([\w-]+) --from-literal=(\w+)=/.exec(commands.join('\n')) ?? [];
+    const objects = objectsOf(template('--set', 'pools.cpu.scaler=keda'));
+    const [{ spec }] = ofKind(objects, 'TriggerAuthentication');
+    expect(spec).toMatchObject({ secretTargetRef: [{ name: secret, key }] });
+  });
 });

@@ -1,5 +1,5 @@
 /** What tests ask of the workloads in a list of objects. */
-import type { KubeObject } from './kustomizations.ts';
+import type { KubeObject } from './helm.ts';
 
 export type Labels = Readonly<Record<string, string>>;
 
@@ -10,6 +10,7 @@ export interface Probe {
 export interface Container {
   readonly name: string;
   readonly image: string;
+  readonly args?: readonly string[];
   readonly env?: readonly {
     readonly name: string;
     readonly value?: string;

@@ -1,8 +1,7 @@
-/** The generated files of Kustomize and of the chart: npm run docs writes them, and a test holds them equal to the code. */
+/** The generated files of Kustomize: npm run docs writes them, and a test holds them equal to the code. */
 import { stringify } from 'yaml';
 import { apiObjects, webhookObjects } from './api.ts';
 import { cpuScaler, heldScaler, WITHOUT_CPU_SCALER } from './api-scaler.ts';
-import { chartFiles } from './chart-files.ts';
 import { monitorObjects, ruleObject, scaleAuthentication } from './monitoring.ts';
 import { NAMESPACE } from './names.ts';
 import { networkObjects, redisPolicy, s3Policy } from './network.ts';
@@ -38,7 +37,6 @@ export const kubernetesFiles = (): readonly File[] => [
   ),
   ...component('monitoring', 'For the operator of Prometheus.', [...monitorObjects(), ruleObject()]),
   ...Object.keys(POOLS).flatMap(poolFiles),
-  ...chartFiles(),
 ];
 
 function base(): readonly File[] {
