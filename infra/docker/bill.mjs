@@ -2,12 +2,13 @@
  * What an image consists of: writes sbom.cdx.json (CycloneDX) and licences.txt into the folder.
  *   node bill.mjs <folder of the image> <name of the image>
  * The npm modules come from npm.cdx.json, which `npm sbom` wrote; this program adds what npm does not know: Node, the packages of
- * Debian, and the libraries of NVIDIA. It imports no module, because it runs in the image.
+ * Debian, ffmpeg, and the libraries of NVIDIA. It imports no module, because it runs in the image.
  */
 import { execFileSync } from 'node:child_process';
 import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 
+const FFMPEG = '/opt/ffmpeg/about';
 const NVIDIA = '/opt/nvidia/about';
 const LICENCE_FILE = /^(licen[cs]e|copying|notice|third[-_]?party)/i;
 
@@ -16,7 +17,7 @@ const bill = JSON.parse(readFileSync(join(folder, 'npm.cdx.json'), 'utf8'));
 const modules = bill.components.filter(
   ({ name, group }) => `${group ?? ''}${name}` !== '' && isInstalled(name, group),
 );
-bill.components = [...modules, node(), ...debianPackages(), ...nvidiaLibraries()];
+bill.components = [...modules, node(), ...debianPackages(), ...ffmpeg(), ...nvidiaLibraries()];
 bill.metadata.component = { ...bill.metadata.component, type: 'container', name: image };
 const present = new Set([
   bill.metadata.component['bom-ref'],
@@ -49,6 +50,14 @@ function debianPackages() {
     const purl = `pkg:deb/debian/${name}@${encodeURIComponent(version)}?arch=${arch}`;
     return component(name, version, purl, `see /usr/share/doc/${name}/copyright`);
   });
+}
+
+/** Built from Debian's source package, so that scanners find its faults by the name and version of that. */
+function ffmpeg() {
+  if (!existsSync(FFMPEG)) return [];
+  const version = readFileSync(join(FFMPEG, 'version'), 'utf8').trim();
+  const purl = `pkg:deb/debian/ffmpeg@${encodeURIComponent(version)}?arch=source`;
+  return [component('ffmpeg', version, purl, `LGPL-2.1-or-later (${FFMPEG}/COPYING.LGPLv2.1)`)];
 }
 
 function nvidiaLibraries() {

@@ -3,6 +3,10 @@
 # docs/images.md lists what is in the image, and docs/operating.md explains how to pin the base image.
 
 ARG NODE_IMAGE=node:24-bookworm-slim
+FROM ${NODE_IMAGE} AS ffmpeg
+COPY infra/docker/ffmpeg.sh infra/docker/
+RUN sh infra/docker/ffmpeg.sh
+
 FROM ${NODE_IMAGE} AS manifests
 WORKDIR /lehr
 COPY package.json package-lock.json .npmrc ./
@@ -34,9 +38,8 @@ LABEL org.opencontainers.image.title="lehr-worker-cpu" \
 ENV NODE_ENV=production LEHR_HOST=0.0.0.0 LEHR_WORKER_PORT=9464 LEHR_HOME=/var/lib/lehr LEHR_DEVICE=cpu
 # The layers follow in the order of how seldom they change, so that a new version of Lehr is a few megabytes to pull.
 # ffmpeg decodes the audio of speech jobs.
-RUN apt-get update \
-    && apt-get install -y --no-install-recommends ffmpeg \
-    && apt-get clean && rm -rf /var/lib/apt/lists/*
+COPY --from=ffmpeg /ffmpeg/ffmpeg /usr/local/bin/
+COPY --from=ffmpeg /ffmpeg/about /opt/ffmpeg/about
 RUN mkdir -p /var/lib/lehr && chown 1000:1000 /var/lib/lehr
 WORKDIR /lehr
 COPY LICENSE package.json ./

@@ -4,6 +4,10 @@
 # docs/images.md lists what is in the image, and docs/operating.md explains how to pin the base image.
 
 ARG NODE_IMAGE=node:24-bookworm-slim
+FROM ${NODE_IMAGE} AS ffmpeg
+COPY infra/docker/ffmpeg.sh infra/docker/
+RUN sh infra/docker/ffmpeg.sh
+
 FROM ${NODE_IMAGE} AS manifests
 WORKDIR /lehr
 COPY package.json package-lock.json .npmrc ./
@@ -54,9 +58,8 @@ ENV NVIDIA_VISIBLE_DEVICES=all NVIDIA_DRIVER_CAPABILITIES=compute,utility NVIDIA
 ENV LD_LIBRARY_PATH=/opt/nvidia/cu13/lib:/opt/nvidia/cudnn/lib
 # The layers follow in the order of how seldom they change, so that a new version of Lehr is a few megabytes to pull.
 # ffmpeg decodes the audio of speech jobs.
-RUN apt-get update \
-    && apt-get install -y --no-install-recommends ffmpeg \
-    && apt-get clean && rm -rf /var/lib/apt/lists/*
+COPY --from=ffmpeg /ffmpeg/ffmpeg /usr/local/bin/
+COPY --from=ffmpeg /ffmpeg/about /opt/ffmpeg/about
 RUN groupadd --system --gid 10001 lehr && useradd --system --uid 10001 --gid lehr lehr && mkdir -p /var/lib/lehr && chown 10001:10001 /var/lib/lehr
 # Two large layers, which are pulled at the same time.
 COPY --from=cuda /cuda/nvidia/cudnn /opt/nvidia/cudnn

@@ -37,7 +37,7 @@ test.each(DOCKERFILES)('%s copies only files and stages that exist', (path) => {
     for (const source of sources) {
       // dist does not exist before a build, so its sources are looked for.
       const here = source.replace(/^\/lehr\//, '').replace(/\/dist$/, '/src');
-      if (!/^\/usr\/|^node_modules$|^npm\.cdx\.json$|^\/(?:cuda|provider|about)\b/.test(here))
+      if (!/^\/usr\/|^node_modules$|^npm\.cdx\.json$|^\/(?:cuda|ffmpeg|provider|about)\b/.test(here))
         expect(existsSync(join(ROOT, here)), source).toBe(true);
     }
   }
@@ -94,11 +94,28 @@ test.each(DOCKERFILES)(
   },
 );
 
-test.each(DOCKERFILES.filter((path) => path.includes('worker')))('%s installs ffmpeg', (path) => {
-  const installs = read(path).last.filter(
-    (line) => line.startsWith('RUN ') && line.includes('apt-get install'),
-  );
-  expect(installs.join()).toMatch(/ ffmpeg /);
+test.each(DOCKERFILES.filter((path) => path.includes('worker')))(
+  '%s has the ffmpeg that ffmpeg.sh builds, on its PATH, and its version and licence where bill.mjs reads them',
+  (path) => {
+    const text = readText(path);
+    expect(text).toMatch(/AS ffmpeg\nCOPY infra\/docker\/ffmpeg\.sh .*\nRUN sh infra\/docker\/ffmpeg\.sh\n/);
+    expect(text).toContain('COPY --from=ffmpeg /ffmpeg/ffmpeg /usr/local/bin/\n');
+    expect(text).toContain('COPY --from=ffmpeg /ffmpeg/about /opt/ffmpeg/about\n');
+    expect(readText('infra/docker/bill.mjs')).toContain("'/opt/ffmpeg/about'");
+  },
+);
+
+test('ffmpeg.sh builds every demuxer and every other part that the worker asks ffmpeg for', () => {
+  const parts = (kind: string): string[] =>
+    (new RegExp(`--enable-${kind}='?([\\w,*]+)`).exec(readText('infra/docker/ffmpeg.sh'))?.[1] ?? '').split(
+      ',',
+    );
+  const source = readText('apps/worker/src/audio/ffmpeg.ts');
+  const names = /const DEMUXERS[^{]*\{([^}]*)\}/.exec(source)?.[1].matchAll(/'(\w+)'/g) ?? [];
+  expect(parts('demuxer')).toEqual([...names].map(([, name]) => name));
+  expect(parts('protocol').join()).toBe(/-protocol_whitelist ([\w,]+) /.exec(source)?.[1]);
+  expect(parts('filter')).toContain(/-af (\w+)=/.exec(source)?.[1]);
+  expect(parts('muxer')).toEqual([`pcm_${/-f (f\w+) pipe:1/.exec(source)?.[1]}`]);
 });
 
 test.each(DOCKERFILES)('%s sets only variables that exist, to valid values', (path) => {
