@@ -1,8 +1,8 @@
 /**
- * Pages of a tenant's jobs, for the lists of all dialects. They are read over a connection of their own, and a tenant gets one page at a
- * time: its lists delay other requests by no more than it takes to show a part of a page.
+ * What may be large of a tenant's jobs: pages, for the lists of all dialects, and workflows. A connection of their own reads them, and a
+ * tenant gets one at a time: they delay other requests by no more than it takes to show a part of a page.
  */
-import { isJobId, type JobId, type TenantId } from '@lehr/shared';
+import { isJobId, type Job, type JobId, type TenantId } from '@lehr/shared';
 import { JobList, type JobRecord, type ListQuery } from '@lehr/shared/records';
 import type { Keys, Redis } from '@lehr/shared/redis';
 import { TenantTurns } from '../bodies/tenant-turns.ts';
@@ -24,6 +24,12 @@ export class JobPages {
   constructor(redis: Redis, keys: Keys, presenter: Presenter) {
     this.presenter = presenter;
     this.#list = new JobList(redis, keys);
+  }
+
+  /** A job alone, as the presenter shows it. */
+  job(record: JobRecord, options?: Parameters<Presenter['job']>[1]): Promise<Job> {
+    const show = () => this.presenter.job(record, options);
+    return record.workflow ? this.#turns.run(record.tenant, show) : show();
   }
 
   /** `next` is the cursor of the next page. Throws `invalid-request` for what is no cursor. */

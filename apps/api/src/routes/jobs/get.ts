@@ -42,7 +42,7 @@ const route = createRoute({
 });
 
 export function getJobRoute(app: Api, parts: ApiParts): void {
-  const { records, waits, presenter } = parts;
+  const { records, waits, pages, presenter } = parts;
   app.openapi(route, async (c) => {
     const caller = c.get('caller');
     const { id } = c.req.valid('param');
@@ -51,7 +51,7 @@ export function getJobRoute(app: Api, parts: ApiParts): void {
     const followed = async (record: JobRecord) => {
       followByPolling(parts, record);
       if (known !== undefined)
-        isChanged = !matches(known, presenter.etag(record, await presenter.job(record, { brief: true })));
+        isChanged = !matches(known, presenter.etag(record, await pages.job(record, { brief: true })));
       return record;
     };
     const first = await followed(await adoptJob(parts, caller, id));
@@ -64,7 +64,7 @@ export function getJobRoute(app: Api, parts: ApiParts): void {
       inactive: (wait) => inactive(c, wait),
       signal: () => c.req.raw.signal,
     });
-    const job = await presenter.job(record);
+    const job = await pages.job(record);
     const headers = { etag: presenter.etag(record, job), 'cache-control': 'private, no-cache' };
     if (known !== undefined && matches(known, headers.etag)) return c.body(null, 304, headers);
     return answerJson(c, job, 200, headers);

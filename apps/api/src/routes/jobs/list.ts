@@ -3,6 +3,7 @@ import { JobListSchema, JobStateSchema, JobTypeParamSchema } from '@lehr/shared'
 import type { JobRecord } from '@lehr/shared/records';
 import type { Api, ApiParts } from '../../api.ts';
 import { requires } from '../../middleware/auth.ts';
+import { answerJson } from '../../middleware/own-headers.ts';
 import { BEARER, problemsWithKey } from '../../responses.ts';
 import { SUCCEEDED_JOB } from '../examples.ts';
 import { queryNumber } from '../query-number.ts';
@@ -46,11 +47,10 @@ export function listJobsRoute(app: Api, { pages }: ApiParts): void {
     const { presenter } = pages;
     const show = (record: JobRecord) => presenter.job(record, { brief: true });
     const { shown, next } = await pages.page(c.var.caller.tenant, c.req.valid('query'), show);
-    if (next !== null) {
-      const query = new URLSearchParams({ ...c.req.query(), cursor: next });
-      c.header('link', `<${presenter.url(`/v1/jobs?${query}`)}>; rel="next"`);
-    }
-    c.header('cache-control', 'private, no-cache');
-    return c.json({ data: shown, next_cursor: next, has_more: next !== null }, 200);
+    const query = new URLSearchParams({ ...c.req.query(), cursor: next ?? '' });
+    return answerJson(c, { data: shown, next_cursor: next, has_more: next !== null }, 200, {
+      'cache-control': 'private, no-cache',
+      ...(next !== null && { link: `<${presenter.url(`/v1/jobs?${query}`)}>; rel="next"` }),
+    });
   });
 }

@@ -1,0 +1,37 @@
+import type { Job, JobId, TenantId } from '@lehr/shared';
+import type { JobRecord } from '@lehr/shared/records';
+import { keysOf, type Redis } from '@lehr/shared/redis';
+import { expect, test } from 'vitest';
+import { JobPages } from './job-pages.ts';
+import type { Presenter } from './present.ts';
+
+const record = (tenant: string, id: string, more: object = { workflow: { nodes: [] } }) =>
+  ({ tenant: tenant as TenantId, id: id as JobId, ...more }) as JobRecord;
+
+/** A presenter that shows a job when `show` is called with its id. */
+function heldPresenter() {
+  const held = new Map<string, () => void>();
+  const job = ({ id }: JobRecord) =>
+    new Promise<Job>((resolve) => held.set(id, () => resolve({ id } as unknown as Job)));
+  return { begun: held, show: (id: string) => held.get(id)?.(), presenter: { job } as unknown as Presenter };
+}
+
+const openPages = (presenter: Presenter) =>
+  new JobPages({ defineCommand: () => {} } as unknown as Redis, keysOf('test'), presenter);
+
+test('A tenant is shown one workflow at a time, beside those of other tenants and its own small jobs', async () => {
+  const { begun, show, presenter } = heldPresenter();
+  const pages = openPages(presenter);
+  const first = pages.job(record('one', 'first'));
+  const second = pages.job(record('one', 'second'));
+  void pages.job(record('two', 'other'));
+  void pages.job(record('one', 'picture', {}));
+  await Promise.resolve();
+  expect([...begun.keys()].sort()).toEqual(['first', 'other', 'picture']);
+  show('first');
+  await first;
+  await Promise.resolve();
+  expect(begun.has('second')).toBe(true);
+  show('second');
+  await second;
+});
