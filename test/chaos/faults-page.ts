@@ -18,7 +18,7 @@ the fault, and reads back every job. Workers run on a simulated device. After ea
 | I4 | every event has one webhook id, and the end of the job was delivered |
 | I5 | the store holds no output that no job shows |
 | I6 | no job is unfinished after its deadline |
-| I7 | nothing of a deleted job stays in Redis or the store |
+| I7 | nothing of a deleted job stays in Redis, and nothing at all in the store when every job is deleted |
 
 \`npm run test:chaos\` runs all rows and writes this page; \`npm run test:chaos -- f03 f06\` runs some of them and keeps the other results.
 Leases and intervals are shorter than the defaults unless a row says otherwise, so recovery from a lost worker is quicker here than in

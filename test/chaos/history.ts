@@ -28,6 +28,8 @@ export const isEnded = ({ status }: Pick<Job, 'status'>): boolean =>
 export class History {
   readonly submissions: Submission[] = [];
   readonly sightings: Sighting[] = [];
+  /** Ids of jobs that their callers deleted. */
+  readonly deleted = new Set<string>();
   /** When a fault began and ended, in the words of the test. */
   readonly faults: { readonly at: number; readonly what: string }[] = [];
 

@@ -56,6 +56,7 @@ export async function judge(world: ChaosWorld, options: JudgeOptions = {}): Prom
   const gone: string[] = [];
   const accepted = new Set(history.accepted);
   const ids = new Set([...accepted, ...(hasUnanswered ? await world.client.list() : [])]);
+  for (const id of history.deleted) ids.delete(id);
   await eachOf([...ids], 16, async (id) => {
     try {
       const job = await clientOf(id).ended(id, drainMs);
@@ -86,7 +87,7 @@ export async function judge(world: ChaosWorld, options: JudgeOptions = {}): Prom
   violations.push(...severalEnds(history.sightings), ...severalWebhookIds(received()));
   await onlyVisibleOutputs(world, { jobs, lost, timeout: settleMs }, violations);
   violations.push(...overdue(history.sightings));
-  if (deletes) await nothingStays(world, jobs, clientOf, violations);
+  if (deletes) await nothingStays(world, { jobs, lost, clientOf }, violations);
   return {
     accepted: accepted.size,
     succeeded: jobs.filter(({ id, status }) => accepted.has(id) && status === 'succeeded').length,
@@ -179,7 +180,7 @@ const isAccepted = ({ answer }: Received): boolean => {
 };
 
 /** The events that were accepted by their receiver, as `<type> <job id>`. */
-export const eventsIn = (received: readonly Received[]): string[] => received.filter(isAccepted).map(eventOf);
+const eventsIn = (received: readonly Received[]): string[] => received.filter(isAccepted).map(eventOf);
 
 const knownEvents = new WeakMap<Received, string>();
 function eventOf(received: Received): string {
@@ -255,23 +256,39 @@ const overdue = (sightings: readonly Sighting[]): string[] =>
       : [],
   );
 
-/** I7: after the jobs are deleted, no key of Redis and no object of the store names one of them, or a node of one. */
+interface EndedJobs {
+  readonly jobs: readonly Job[];
+  readonly lost: readonly string[];
+  readonly clientOf: (id: string) => RecordedClient;
+}
+
+/** The object that identifies the store is named so. */
+const STORE_ID = 'lehr-store/';
+
+/**
+ * I7: after the jobs are deleted, no key of Redis names one of them, or a node of one, and the store is empty: it has neither their
+ * files nor those of requests that made no job. Those of lost jobs stay until they expire.
+ */
 async function nothingStays(
   world: ChaosWorld,
-  jobs: readonly Job[],
-  clientOf: (id: string) => RecordedClient,
+  { jobs, lost, clientOf }: EndedJobs,
   violations: string[],
 ): Promise<void> {
   await eachOf(jobs, 8, ({ id }) => clientOf(id).remove(id));
-  const ids = new Set(jobs.flatMap(({ id, nodes = [] }) => [id, ...nodes.map(({ job }) => job)]));
+  const nodes = jobs.flatMap((job) => job.nodes ?? []).map(({ job }) => job);
+  const ids = new Set([...world.history.deleted, ...jobs.map(({ id }) => id), ...nodes]);
   let left: string[] = [];
   await vi
     .waitFor(async () => {
-      const names = [...(await world.redisKeys()), ...(await world.storedObjects())];
-      left = names.filter((name) => name.match(/job_[0-9a-z]{26}/g)?.some((id) => ids.has(id)));
+      const keys = await world.redisKeys();
+      const objects = await world.storedObjects();
+      left = [
+        ...keys.filter((key) => key.match(/job_[0-9a-z]{26}/g)?.some((id) => ids.has(id))),
+        ...objects.filter((key) => !key.startsWith(STORE_ID) && !lost.some((id) => key.includes(id))),
+      ];
       if (left.length > 0) throw new Error('not yet');
     }, SETTLE)
     .catch(() =>
-      violations.push(`I7: after its job was deleted there is still: ${left.slice(0, 5).join(', ')}`),
+      violations.push(`I7: after all jobs were deleted there is still: ${left.slice(0, 5).join(', ')}`),
     );
 }

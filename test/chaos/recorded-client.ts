@@ -46,15 +46,24 @@ export class RecordedClient {
   }
 
   /** Posts once. Returns the job's id, or undefined when it was refused or not answered. */
-  async submit(fields: JobFields = {}, key: string = randomUUID()): Promise<string | undefined> {
-    const { history } = this.#options;
+  submit(fields: JobFields = {}, key: string = randomUUID()): Promise<string | undefined> {
     const picture = { type: 'text-to-image', ...fields, input: { prompt: 'a red circle', ...fields.input } };
     const body = fields.type === undefined ? picture : fields;
-    const sent = { key, at: Date.now(), hasWebhook: fields.webhook !== undefined };
+    return this.#post('/v1/jobs', body, key, fields.webhook !== undefined);
+  }
+
+  /** Repeats an ended job that has no webhook, once, with the same results as `submit`. */
+  retry(id: string): Promise<string | undefined> {
+    return this.#post(`/v1/jobs/${id}/retry`, undefined, randomUUID(), false);
+  }
+
+  async #post(path: string, body: unknown, key: string, hasWebhook: boolean): Promise<string | undefined> {
+    const { history } = this.#options;
+    const sent = { key, at: Date.now(), hasWebhook };
     const began = performance.now();
     const took = (): number => Math.round(performance.now() - began);
     try {
-      const response = await this.ask('POST', '/v1/jobs', body, { 'idempotency-key': key });
+      const response = await this.ask('POST', path, body, { 'idempotency-key': key });
       const text = await response.text();
       const { status } = response;
       // 200: an equal request made the job before, and it has ended.
@@ -151,9 +160,17 @@ export class RecordedClient {
     return response.status;
   }
 
-  /** Deletes an ended job with its outputs. */
-  async remove(id: string): Promise<void> {
-    await (await this.ask('DELETE', `/v1/jobs/${id}`)).body?.cancel();
+  /** Deletes an ended job with all that belongs to it: again while a node of it still runs, or the store fails. */
+  async remove(id: string, limitMs = 60_000): Promise<void> {
+    const endsAt = performance.now() + limitMs;
+    for (;;) {
+      const { status, body } = await this.ask('DELETE', `/v1/jobs/${id}`);
+      await body?.cancel();
+      if (status === 204 || status === 404) break;
+      if (performance.now() > endsAt) throw new Error(`job ${id} cannot be deleted: ${status}`);
+      await pause(100);
+    }
+    this.#options.history.deleted.add(id);
   }
 }
 

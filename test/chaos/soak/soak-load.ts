@@ -1,6 +1,6 @@
 /** The load of a soak: callers that post all kinds of jobs, cancel some, wait for others, and now and then a burst. */
-import { readFile } from 'node:fs/promises';
 import type { Random } from '../../support/random.ts';
+import { inlineAudio } from '../inline-media.ts';
 import type { JobFields, RecordedClient } from '../recorded-client.ts';
 
 export interface SoakLoad {
@@ -24,18 +24,19 @@ const HOOKED = 0.6;
 const WAIT_MS = 120_000;
 /** Longer than any job of a soak takes. */
 const MAX_LIFE_MS = 900_000;
-const SPEECH = new URL('../../golden/samples/speech/en_circle.wav', import.meta.url);
-/** The words of the model are not what is tested, so a second of speech is enough. */
-const WAV_BYTES = 44 + 2 * 16_000;
 
 const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
 
 /** One job of each kind, for the state in which a soak begins. */
 export const oneOfEachKind = async (webhook: { readonly url: string }): Promise<JobFields[]> =>
-  [picture(4, webhook), speech(await audioOf(), webhook), workflow(await audioOf(), webhook)] as JobFields[];
+  [
+    picture(4, webhook),
+    speech(await inlineAudio(), webhook),
+    workflow(await inlineAudio(), webhook),
+  ] as JobFields[];
 
 export async function startSoakLoad({ client, random, webhook }: SoakLoadOptions): Promise<SoakLoad> {
-  const audio = await audioOf();
+  const audio = await inlineAudio();
   const stop = new AbortController();
   const kind = (hook: Hook): JobFields => {
     const place = random.next();
@@ -79,13 +80,13 @@ const hooked = (webhook: Hook): object => (webhook ? { webhook } : {});
 
 const picture = (steps: number, webhook: Hook): JobFields => ({ input: { steps }, ...hooked(webhook) });
 
-const speech = (audio: string, webhook: Hook): JobFields => ({
+export const speech = (audio: string, webhook: Hook): JobFields => ({
   type: 'speech-to-text',
   input: { audio },
   ...hooked(webhook),
 });
 
-const workflow = (audio: string, webhook: Hook): JobFields => ({
+export const workflow = (audio: string, webhook: Hook): JobFields => ({
   type: 'workflow',
   nodes: [
     { id: 'hear', type: 'speech-to-text', input: { audio } },
@@ -94,8 +95,3 @@ const workflow = (audio: string, webhook: Hook): JobFields => ({
   ],
   ...hooked(webhook),
 });
-
-async function audioOf(): Promise<string> {
-  const bytes = await readFile(SPEECH);
-  return `data:audio/wav;base64,${bytes.subarray(0, WAV_BYTES).toString('base64')}`;
-}
