@@ -46,9 +46,9 @@ export class Programs {
     return join(this.#cache, 'bin');
   }
 
-  /** Builds the programs that are not there. */
-  build() {
-    for (const [name, folder, source] of PROGRAMS) {
+  /** Builds the programs that are not there: those with these names, or all. */
+  build(names = PROGRAMS.map(([name]) => name)) {
+    for (const [name, folder, source] of PROGRAMS.filter(([each]) => names.includes(each))) {
       const path = join(this.folder, name);
       if (existsSync(path)) continue;
       console.log(`Building ${name}.`);

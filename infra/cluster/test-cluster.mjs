@@ -1,11 +1,12 @@
 /**
  * npm run test:cluster [-- --cache FOLDER] [-- part of a file name ...]: builds a Kubernetes control plane with Go, once, and runs the
- * suite of test/cluster against it. It writes what was seen to docs/cluster.md.
+ * suite of test/cluster against it. It writes what was seen to docs/cluster.md. `-- rendered` builds Helm only, for the tests of test/infra
+ * that look at what it makes of the chart.
  */
 import '../local/node-version.mjs';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { homedir, tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { delimiter, join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { ROOT, runCommand } from '../local/command.mjs';
 import { say, signal, stopAndExit, stopOnSignals } from '../local/lifecycle.mjs';
@@ -32,13 +33,17 @@ async function main(args) {
   await ensureModules({ signal });
   await ensureBuilt({ signal });
   const programs = new Programs(values.cache ?? join(homedir(), '.cache/lehr-cluster'));
-  programs.build();
+  const isRendered = positionals.join() === 'rendered';
+  programs.build(isRendered ? ['helm'] : undefined);
   const folder = await mkdtemp(join(tmpdir(), 'lehr-cluster-'));
   const env = {
     CLUSTER_FOLDER: folder,
     CLUSTER_PROGRAMS: programs.folder,
-    CLUSTER_DEFINITIONS: JSON.stringify(programs.definitions()),
-    CLUSTER_STAGES: programs.stages(),
+    PATH: `${programs.folder}${delimiter}${process.env.PATH}`,
+    ...(!isRendered && {
+      CLUSTER_DEFINITIONS: JSON.stringify(programs.definitions()),
+      CLUSTER_STAGES: programs.stages(),
+    }),
   };
   try {
     const code = await runCommand(process.execPath, [VITEST, 'run', '--config', CONFIG, ...positionals], {

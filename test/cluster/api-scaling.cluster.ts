@@ -18,6 +18,7 @@ import {
   applyDefinitions,
   chart,
   install,
+  makeNamespace,
   NAMESPACE,
   type Pod,
   pathOf,
@@ -48,7 +49,7 @@ afterAll(() => plane.stop());
 test('More API processes start while callers wait for jobs, and go when the callers have left; no request fails', async () => {
   const redis = await startRedis();
   onTestFinished(() => redis.stop());
-  await plane.kubectl('create', 'namespace', NAMESPACE);
+  await makeNamespace(plane);
   const query = new URLSearchParams({ labelSelector: 'app.kubernetes.io/component=api' });
   const pods = await plane.kube.watch<Pod>(`${pathOf('pods')}?${query}`);
   const api = new ApiPods(pods, await shared(redis.url));
@@ -58,10 +59,15 @@ test('More API processes start while callers wait for jobs, and go when the call
   });
   onTestFinished(() => proxy.close());
   await startKeda(plane, proxy.url);
-  const options = { 'keda.enabled': true, 'api.min': LEAST, 'api.max': MOST + 1 };
+  const options = {
+    'api.scaler': 'keda',
+    'api.min': LEAST,
+    'api.max': MOST + 1,
+    'api.heldRequests': TARGET,
+    'pools.cpu.scaler': 'keda',
+  };
   const values = Object.entries(options).map(([name, value]) => `${name}=${value}`);
-  const target = ['--set-string', `api.heldRequests=${TARGET}`];
-  await install(plane, withoutCpu(chart('--set', values.join(), ...target)));
+  await install(plane, withoutCpu(chart('--set', values.join())));
   await allReady(plane);
   await secretOfKeda(await until(() => api.serving[0]));
   await pods.until('the fewest API pods', (all) => all.filter(serves).length === LEAST, MINUTES_6);

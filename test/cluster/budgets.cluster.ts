@@ -6,9 +6,9 @@ import { nodes, volumes } from './nodes.ts';
 import {
   allReady,
   applyDefinitions,
+  example,
   install,
   isReady,
-  overlay,
   type Pod,
   pathOf,
   serves,
@@ -28,8 +28,7 @@ beforeAll(async () => {
   await applyDefinitions(plane);
   await plane.apply('volumes', volumes());
   await plane.apply('nodes', nodes({ gpus: 0 }));
-  await install(plane, overlay('dev'));
-  await patchHpa();
+  await install(plane, example('trial'));
   for (const name of ['lehr-api', 'lehr-worker-cpu'])
     await plane.kube.patch(`${pathOf('deployments')}/${name}`, { spec: { replicas: REPLICAS } });
   await allReady(plane);
@@ -38,12 +37,6 @@ afterAll(async () => {
   await plane.stop();
   await record('budgets', figures);
 });
-
-/** There are no metrics of pods, so the HPA only holds the least number. */
-const patchHpa = (): Promise<void> =>
-  plane.kube.patch('/apis/autoscaling/v2/namespaces/lehr/horizontalpodautoscalers/lehr-api', {
-    spec: { minReplicas: REPLICAS, maxReplicas: REPLICAS + 1 },
-  });
 
 const podsOf = (component: string): string =>
   `${pathOf('pods')}?${new URLSearchParams({ labelSelector: `app.kubernetes.io/component=${component}` })}`;

@@ -1,4 +1,4 @@
-/** Every overlay and the chart on a control plane: accepted, pods ready, policies and budgets select what they should. */
+/** The chart and each of its examples on a control plane: accepted, pods ready, policies and budgets select what they should. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { ControlPlane } from './control-plane.ts';
 import { nodes, volumes } from './nodes.ts';
@@ -6,9 +6,10 @@ import {
   allReady,
   applyDefinitions,
   chart,
+  example,
   install,
+  karpenterNodes,
   NAMESPACE,
-  overlay,
   type Pod,
   pathOf,
   serves,
@@ -18,11 +19,12 @@ import { setting } from './settings.ts';
 import { stages } from './stages.ts';
 
 const CASES: Readonly<Record<string, () => string>> = {
-  'overlay dev': () => overlay('dev'),
-  'overlay single-node': () => overlay('single-node'),
-  'overlay aws-g4dn': () => overlay('aws-g4dn'),
-  'chart with its own values': () => chart(),
-  'chart with KEDA and Prometheus': () => chart('--set', 'keda.enabled=true,monitoring.enabled=true'),
+  'the chart': () => chart(),
+  'the chart with KEDA and Prometheus': () =>
+    chart('--set', 'api.scaler=keda,pools.cpu.scaler=keda,monitoring.enabled=true'),
+  'example trial': () => example('trial'),
+  'example single-node': () => example('single-node'),
+  'example aws': () => `${example('aws')}\n---\n${karpenterNodes()}`,
 };
 
 /** The label of the component by which Lehr's policies and budgets choose pods; undefined: all of Lehr. */
@@ -83,10 +85,9 @@ describe.each(Object.entries(CASES))('%s', (name, render) => {
     });
   });
 
-  test('All pods are made, and the namespace of an overlay refuses a pod with more rights', async () => {
+  test('All pods are made, and the namespace refuses a pod with more rights', async () => {
     const { items } = await plane.kube.get<{ items: Event[] }>(`/api/v1/namespaces/${NAMESPACE}/events`);
     expect(items.filter(({ reason }) => reason === 'FailedCreate')).toEqual([]);
-    if (!name.startsWith('overlay')) return;
     const { status, text } = await plane.kube.send('POST', pathOf('pods'), {
       metadata: { name: 'more-rights' },
       spec: { containers: [{ name: 'a', image: 'busybox' }] },

@@ -66,7 +66,8 @@ interface NodePool {
 
 /** The objects with their NodePool on KWOK's provider, and with a shorter wait before an empty node goes. */
 export function onKwok(objects: string): string {
-  const all = parseAllDocuments(objects).map((each) => each.toJS() as NodePool);
+  // Templates that a condition leaves out are empty documents.
+  const all = parseAllDocuments(objects).flatMap((each) => (each.toJS() as NodePool | null) ?? []);
   for (const { kind, spec } of all) {
     if (kind !== 'NodePool' || !spec) continue;
     spec.template.spec.nodeClassRef = { group: 'karpenter.kwok.sh', kind: 'KWOKNodeClass', name: 'lehr-gpu' };

@@ -1,5 +1,6 @@
-/** Lehr's objects as they are installed: the overlays and the chart with their Secrets, and the definitions they need. */
+/** Lehr's objects as they are installed: the chart and its examples with their Secrets, and the definitions they need. */
 import { execFileSync } from 'node:child_process';
+import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { ROOT } from '../house/readme.ts';
 import type { ControlPlane } from './control-plane.ts';
@@ -11,15 +12,30 @@ const CHART = join(ROOT, 'infra/helm/lehr');
 const VERSION = '1.36.3';
 const OUTPUT_BYTES = 2 ** 26;
 
-export const overlay = (name: string): string =>
-  run('kubectl', 'kustomize', join(ROOT, 'infra/k8s/overlays', name));
+/** What `helm template` makes of the chart, as docs/kubernetes.md says for those who do not use Helm. */
+export const chart = (...options: string[]): string => {
+  const args = [
+    'template',
+    'lehr',
+    CHART,
+    '--namespace',
+    NAMESPACE,
+    '--kube-version',
+    VERSION,
+    '--skip-tests',
+  ];
+  return execFileSync(programPath('helm'), [...args, ...options], {
+    encoding: 'utf8',
+    maxBuffer: OUTPUT_BYTES,
+  });
+};
 
-export const chart = (...options: string[]): string =>
-  run('helm', 'template', 'lehr', CHART, '--namespace', NAMESPACE, '--kube-version', VERSION, ...options);
+/** The chart with the values of an example. */
+export const example = (name: string, ...options: string[]): string =>
+  chart('-f', join(CHART, 'examples', `${name}.yaml`), ...options);
 
-function run(name: string, ...args: string[]): string {
-  return execFileSync(programPath(name), args, { encoding: 'utf8', maxBuffer: OUTPUT_BYTES });
-}
+/** The nodes of infra/aws, which are no part of the chart. */
+export const karpenterNodes = (): string => readFileSync(join(ROOT, 'infra/aws/karpenter.yaml'), 'utf8');
 
 /** The definitions of the custom resources of KEDA, Karpenter and the operator of Prometheus. */
 export async function applyDefinitions(plane: ControlPlane): Promise<void> {
@@ -32,14 +48,22 @@ export async function applyDefinitions(plane: ControlPlane): Promise<void> {
   }
 }
 
+/** The namespace of the page, which refuses pods with more rights than those of Lehr have. */
+export async function makeNamespace(plane: ControlPlane): Promise<void> {
+  await plane.kubectl('create', 'namespace', NAMESPACE);
+  const label = 'pod-security.kubernetes.io/enforce=restricted';
+  const { code, errors } = await plane.kubectl('label', '--overwrite', 'namespace', NAMESPACE, label);
+  if (code !== 0) throw new Error(`the namespace: ${errors}`);
+}
+
 /** Resolves to how many objects were accepted, and to the warnings of the server. Throws when one is refused. */
 export async function install(
   plane: ControlPlane,
   objects: string,
 ): Promise<{ readonly accepted: number; readonly warnings: readonly string[] }> {
-  if (!/^kind: Namespace$/m.test(objects)) await plane.kubectl('create', 'namespace', NAMESPACE);
+  await makeNamespace(plane);
   const applied = await plane.apply('objects', objects, '-n', NAMESPACE);
-  const secrets = execFileSync('sh', [join(ROOT, 'infra/k8s/secrets.sh')], { encoding: 'utf8' });
+  const secrets = execFileSync('sh', [join(ROOT, 'infra/helm/secrets.sh')], { encoding: 'utf8' });
   const made = await plane.apply('secrets', secrets, '-n', NAMESPACE);
   const lines = [...applied, ...made];
   const accepted = lines.filter((line) => line.endsWith('serverside-applied'));

@@ -6,11 +6,11 @@ export type Figures = Readonly<Record<string, unknown>>;
 type Results = Readonly<Record<string, Figures>>;
 
 const CASES = [
-  'overlay-dev',
-  'overlay-single-node',
-  'overlay-aws-g4dn',
-  'chart-with-its-own-values',
-  'chart-with-keda-and-prometheus',
+  'the-chart',
+  'the-chart-with-keda-and-prometheus',
+  'example-trial',
+  'example-single-node',
+  'example-aws',
 ];
 
 /** The text with new tables between the marks. A table whose figures are missing stays as it is. */

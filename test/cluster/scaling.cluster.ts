@@ -17,7 +17,17 @@ import { NODE_CLAIMS, type NodeClaim, onKwok, startKarpenter } from './karpenter
 import { startKeda } from './keda.ts';
 import type { KubeItem, Watch } from './kube.ts';
 import { nodes } from './nodes.ts';
-import { applyDefinitions, install, NAMESPACE, overlay, type Pod, pathOf, serves } from './objects.ts';
+import {
+  applyDefinitions,
+  example,
+  install,
+  karpenterNodes,
+  makeNamespace,
+  NAMESPACE,
+  type Pod,
+  pathOf,
+  serves,
+} from './objects.ts';
 import { record } from './results.ts';
 import { setting } from './settings.ts';
 import { BRIDGED_POOL, stages } from './stages.ts';
@@ -26,7 +36,7 @@ import { figuresOf } from './timeline-figures.ts';
 
 const WORKERS = 4;
 const SERVICE = 'lehr-api.lehr.svc:8080';
-/** Shorter times than those of the overlay, so that a run takes minutes. */
+/** Shorter times than those of the example, so that a run takes minutes. */
 const POOLS = `pools:
   - name: ${BRIDGED_POOL}
     tasks: [diffusion]
@@ -60,7 +70,7 @@ test('A load wave takes workers and nodes from 0 to 4 and back to 0 over a spot 
   await startKeda(plane, proxy.url);
   const parts = await watched(world);
   await secretOfKeda(world);
-  await install(plane, onKwok(overlay('aws-g4dn')));
+  await install(plane, onKwok(`${example('aws')}\n---\n${karpenterNodes()}`));
   const { pods, claims, bridge } = parts;
   // The pods of the new Deployments come first, until KEDA has asked Lehr.
   await plane.until('KEDA asks Lehr', async () => proxy.requests() > 2);
@@ -149,7 +159,7 @@ async function watched({ redis, namespace, home, modelsFile }: ChaosWorld): Prom
 async function secretOfKeda({ client }: ChaosWorld): Promise<void> {
   const answer = await client.ask('POST', '/v1/keys', { tenant: 'keda', name: 'KEDA', scopes: ['scale'] });
   const { key } = NewApiKeySchema.parse(await answer.json());
-  await plane.kubectl('create', 'namespace', NAMESPACE);
+  await makeNamespace(plane);
   const args = ['create', 'secret', 'generic', 'lehr-scale', `--from-literal=token=${key}`];
   expect(await plane.kubectl('-n', NAMESPACE, ...args)).toMatchObject({ code: 0 });
 }

@@ -8,7 +8,7 @@ export default defineConfig({
   ssr: { resolve: { conditions: resolve.conditions, externalConditions: resolve.conditions } },
   test: {
     root: new URL('../..', import.meta.url).pathname,
-    include: ['test/cluster/*.cluster.ts'],
+    include: ['test/cluster/*.cluster.ts', 'test/infra/rendered-*.test.ts'],
     fileParallelism: false,
     globalSetup: ['test/cluster/write-page.ts'],
     testTimeout: 1_500_000,
