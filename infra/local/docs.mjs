@@ -12,12 +12,11 @@ import { ROOT } from './command.mjs';
 const { withEnvTable } = await import('./env-table.ts');
 const { openApiDocument } = await import('./openapi-document.ts');
 const { observeFiles } = await import('../observe/files.ts');
-const { kubernetesFiles } = await import('../k8s/source/files.ts');
 
 await update('README.md', withEnvTable);
 await update('infra/helm/lehr/Chart.yaml', withVersion);
 await update('packages/client/src/openapi.ts', async () => clientTypes(await openApiDocument()));
-for (const [file, text] of [...observeFiles(), ...kubernetesFiles()]) await update(file, async () => text);
+for (const [file, text] of observeFiles()) await update(file, async () => text);
 
 async function withVersion(chart) {
   const { version } = JSON.parse(await readFile(join(ROOT, 'package.json'), 'utf8'));

@@ -256,7 +256,7 @@ test('No observer of compose.yaml reaches Redis or the store, and nothing reache
   ];
   expect(services.s3.command).toEqual(expect.arrayContaining(['server', ...wanted]));
   for (const argument of wanted)
-    expect(readText('infra/k8s/components/s3/s3.yaml')).toContain(`- ${argument}\n`);
+    expect(readText('infra/helm/lehr/templates/s3.yaml')).toContain(`- ${argument}\n`);
 });
 
 test('The workers of compose.yaml can fetch models, into a folder that outlives the container', async () => {

@@ -35,6 +35,8 @@ export interface Container {
 export interface PodSpec {
   readonly serviceAccountName?: string;
   readonly priorityClassName: string;
+  readonly nodeSelector?: Labels;
+  readonly tolerations?: readonly object[];
   readonly terminationGracePeriodSeconds?: number;
   readonly securityContext: { readonly runAsUser: number };
   readonly automountServiceAccountToken: boolean;

@@ -203,7 +203,11 @@ describe.skipIf(!helm)('With Helm', () => {
   /** Network, proxy, device plugin and exporters of the node. */
   const NODE_PODS = { cpu: '500m', memory: '1Gi' };
 
-  test('A worker with a card fits a g4dn.xlarge beside the pods of the node', () => {
+  test('A worker with a card fits a g4dn.xlarge beside the pods of the node, and asks for the nodes of karpenter.yaml', () => {
+    const [, nodePool] = objectsOf(readText('infra/aws/karpenter.yaml'));
+    const { template: node } = nodePool.spec as {
+      template: { metadata: { labels: Labels }; spec: { taints: { key: string; effect: string }[] } };
+    };
     const workers = workloads(objectsIn('the example aws')).filter(({ name }) =>
       name.startsWith('lehr-worker-'),
     );
@@ -215,6 +219,9 @@ describe.skipIf(!helm)('With Helm', () => {
         expect(needed, resource).toBeLessThanOrEqual(quantity(G4DN_XLARGE[resource]));
       }
       expect(requests['nvidia.com/gpu']).toBe(1);
+      expect(pod.nodeSelector).toEqual(node.metadata.labels);
+      for (const { key, effect } of node.spec.taints)
+        expect(pod.tolerations).toContainEqual({ key, operator: 'Exists', effect });
     }
   });
 });

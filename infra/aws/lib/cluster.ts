@@ -18,7 +18,7 @@ import type { Issuer } from './roles.ts';
 import type { ExistingCluster, NewCluster } from './settings.ts';
 
 const VERSION = '1.33';
-/** By it Karpenter finds subnets and security groups; the overlay aws-g4dn uses the same. */
+/** By it Karpenter finds subnets and security groups; karpenter.yaml uses the same. */
 const DISCOVERY = 'karpenter.sh/discovery';
 
 export interface Cluster {

@@ -1,4 +1,4 @@
-/** All that Lehr needs of AWS in one stack. Its outputs are the values of the chart and of the overlay aws-g4dn. */
+/** All that Lehr needs of AWS in one stack. Its outputs are values of the chart and of karpenter.yaml. */
 import { CfnOutput, Stack, type StackProps } from 'aws-cdk-lib';
 import type { Construct } from 'constructs';
 import { makeBuckets } from './buckets.ts';

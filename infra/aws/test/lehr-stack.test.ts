@@ -143,7 +143,7 @@ describe.each([
     expect(actionsOf(statementsOf(template, 'Karpenter'))).toContain('sqs:ReceiveMessage');
   });
 
-  test('The outputs name the values of the chart and of the overlay', () => {
+  test('The outputs name the values of the chart and of karpenter.yaml', () => {
     const outputs = Object.keys(template.findOutputs('*'));
     expect(outputs).toEqual(
       expect.arrayContaining([
