@@ -1,4 +1,4 @@
-/** Attacks with lists: small requests without a body, over records that are as large as a request may make them. */
+/** Attacks with GETs: small requests without a body, over records that are as large as a request may make them. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { AttackContext } from './attacks.ts';
 
@@ -47,12 +47,12 @@ async function makeCancelled(context: AttackContext, count: number, job: typeof 
   }
 }
 
-/** This many callers read the first page again and again. */
-const readForever = (context: AttackContext, callers: number, limit: number): Promise<unknown> =>
+/** This many callers read the same page or job again and again. */
+const readForever = (context: AttackContext, callers: number, path: string): Promise<unknown> =>
   Promise.all(
     Array.from({ length: callers }, async () => {
       for (;;) {
-        const url = `http://127.0.0.1:${context.port}/v1/jobs?limit=${limit}`;
+        const url = `http://127.0.0.1:${context.port}${path}`;
         const response = await fetch(url, { headers: headersOf(context) }).catch(() => undefined);
         await response?.arrayBuffer();
         if (!response?.ok) await sleep(REFUSED_PAUSE_MS);
@@ -63,10 +63,20 @@ const readForever = (context: AttackContext, callers: number, limit: number): Pr
 export const LIST_ATTACKS: Readonly<Record<string, ListAttack>> = {
   'lists of large workflows': {
     prepare: (context) => makeCancelled(context, Math.ceil(150 * context.scale), WORKFLOW),
-    attack: (context) => readForever(context, 2, 1),
+    attack: (context) => readForever(context, 2, '/v1/jobs?limit=1'),
   },
   'lists of the longest prompts': {
     prepare: (context) => makeCancelled(context, Math.ceil(200 * context.scale), PICTURE),
-    attack: (context) => readForever(context, 8, 100),
+    attack: (context) => readForever(context, 8, '/v1/jobs?limit=100'),
+  },
+  'reads of a large workflow': {
+    prepare: (context) => makeCancelled(context, 1, WORKFLOW),
+    attack: async (context) => {
+      const url = `http://127.0.0.1:${context.port}/v1/jobs?limit=1&type=workflow`;
+      const { data } = (await (await fetch(url, { headers: headersOf(context) })).json()) as {
+        data: { id: string }[];
+      };
+      return readForever(context, 16, `/v1/jobs/${data[0].id}`);
+    },
   },
 };
