@@ -13,7 +13,6 @@ faultRow(
       'kill -9 of the master of Redis, whose replica is 300 ms behind; three Sentinels promote the replica; under load',
     promised:
       'Only jobs accepted within the replication lag can be lost, and all processes follow to the new master.',
-    timeoutMs: 600_000,
   },
   async () => {
     const { master, replica, sentinels, url, promoted } = await replicatedRedis();

@@ -22,7 +22,6 @@ faultRow(
       'of them are sent with a picture or are workflows with one; every job with a picture is repeated and then deleted',
     promised:
       'A job that is cancelled while it ends has one end, and its webhook tells the same one; a repetition keeps the picture that was sent.',
-    timeoutMs: 900_000,
   },
   async () => {
     const modelsFile = await tinyModels({ vaeEncoder: true });

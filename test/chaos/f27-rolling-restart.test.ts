@@ -18,7 +18,6 @@ faultRow(
     injected: `API and worker are restarted ${RESTARTS} times under load, beside a worker report and waiting records of a newer version`,
     promised:
       'Versions can be mixed on one Redis: what a process cannot read is left alone, and no job fails for it.',
-    timeoutMs: 600_000,
   },
   async () => {
     const world = await chaosWorld();

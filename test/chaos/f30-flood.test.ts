@@ -19,7 +19,6 @@ faultRow(
     injected: `one tenant posts ${FLOOD} jobs, then another one ${LATE}; one worker with ${ROWS} rows`,
     promised:
       'A tenant that floods the queue delays the first jobs of another tenant by two batches at most.',
-    timeoutMs: 1_800_000,
   },
   async () => {
     const world = await chaosWorld({ env: { LEHR_MAX_WAIT_S: '1e9' } });
