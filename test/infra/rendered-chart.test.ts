@@ -164,6 +164,13 @@ describe.skipIf(!helm)('With Helm', () => {
     }
   });
 
+  test('workerTag holds the workers at another version while the API is upgraded', () => {
+    const images = workloads(objectsOf(template('--set', 'tag=0.3.0,workerTag=0.2.0')))
+      .filter(isLehr)
+      .map(({ pod }) => pod.containers[0].image);
+    expect(images).toEqual(['lehr-api:0.3.0', 'lehr-api:0.3.0', 'lehr-worker-cpu:0.2.0']);
+  });
+
   test('The settings of the trial Redis and of the S3 server are those of compose.yaml', () => {
     const objects = objectsIn('the chart');
     const files = objects.find(

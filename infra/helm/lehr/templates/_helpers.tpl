@@ -4,9 +4,9 @@ app.kubernetes.io/name: lehr
 app.kubernetes.io/component: {{ . }}
 {{- end }}
 
-{{/* An image of Lehr. Takes the root, the name of the image, and a whole reference that replaces it. */}}
+{{/* An image of Lehr. Takes the root, the name of the image, a tag of its own, and a whole reference that replaces it. */}}
 {{- define "lehr.image" -}}
-{{- .reference | default (printf "%s%s:%s" .root.Values.registry .name (.root.Values.tag | default .root.Chart.AppVersion)) }}
+{{- .reference | default (printf "%s%s:%s" .root.Values.registry .name (.tag | default .root.Values.tag | default .root.Chart.AppVersion)) }}
 {{- end }}
 
 {{/* What every pod has. As the Pod Security Standard "restricted" demands; no pod calls the API server of the cluster. */}}
