@@ -154,6 +154,29 @@ describe('Idempotency-Key', () => {
     },
   );
 
+  test('A retry gets its job also when the file or the earlier job that the request names was deleted meanwhile', async () => {
+    const world = await apiWorld(server.url, { registry });
+    const body = new FormData();
+    body.set('content', new Blob([Buffer.alloc(1000)]), 'a.wav');
+    const file = (await (await world.ask('POST', '/v1/files', undefined, { body })).json()) as { id: string };
+    const ended = await world.post();
+    await world.ask('POST', `/v1/jobs/${ended.id}/cancel`);
+    const listening = { type: 'speech-to-text', input: { audio: file.id } };
+    const requests = [
+      (key: string) => world.ask('POST', '/v1/jobs', listening, withKey(key)),
+      (key: string) => world.ask('POST', `/v1/jobs/${ended.id}/retry`, undefined, withKey(key)),
+    ];
+    const made = [await jobOf(await requests[0]('listen')), await jobOf(await requests[1]('retry'))];
+    await world.ask('DELETE', `/v1/files/${file.id}`);
+    expect((await world.ask('DELETE', `/v1/jobs/${ended.id}`)).status).toBe(204);
+    const again = [await requests[0]('listen'), await requests[1]('retry')];
+    expect(again.map(({ headers }) => headers.get('idempotency-replayed'))).toEqual(['true', 'true']);
+    expect((await Promise.all(again.map(jobOf))).map(({ id }) => id)).toEqual(made.map(({ id }) => id));
+    expect([(await requests[0]('another')).status, (await requests[1]('another')).status]).toEqual([
+      422, 404,
+    ]);
+  });
+
   test('A retry for a deleted job is answered 410 and makes no second job', async () => {
     const world = await apiWorld(server.url);
     const { id } = await jobOf(await world.ask('POST', '/v1/jobs', circle, withKey('k')));

@@ -16,7 +16,7 @@ import { identify, type RequestIdentity } from '../jobs/identity.ts';
 import { metricLabels } from '../jobs/metric-labels.ts';
 import { postShadow, type ShadowParts } from '../jobs/post-shadow.ts';
 import type { RetryRequest } from '../jobs/retry.ts';
-import { type Submission, type SubmitParts, submitJob } from '../jobs/submit.ts';
+import { replayOf, type Submission, type SubmitParts, submitJob } from '../jobs/submit.ts';
 import { quotaHeaders } from '../limits/quota.ts';
 import type { TenantUsage } from '../limits/tenant-usage.ts';
 import type { ApiEnv } from '../middleware/api-env.ts';
@@ -40,7 +40,7 @@ export interface JobCall {
   readonly route: string;
   /** The body as parsed; of an upload, its fields and a digest of the file. */
   readonly body: unknown;
-  readonly request: JobRequest | RetryRequest;
+  readonly request: JobRequest | (() => Promise<RetryRequest>);
   /** The dialect's names of the native fields; absent on the native route. */
   readonly names?: Names;
   readonly idempotencyKey?: string | undefined;
@@ -117,22 +117,29 @@ function identifyCall(c: Context<ApiEnv>, { route, body, idempotencyKey, isRetry
   });
 }
 
-const submitCall = (
+async function submitCall(
   c: Context<ApiEnv>,
   parts: CallParts,
   { request, names, hook, isHeld }: JobCall,
   identity: RequestIdentity,
   durability: Durability | undefined,
-): Promise<Submission> =>
-  submitJob(parts, c.get('caller'), request, identity, {
-    hook,
-    heldBy: isHeld ? parts.waits.holder : undefined,
-    durability,
-    inlineAudio: c.get('inlineAudio'),
-    span: c.get('span'),
-  }).catch((error) => {
+): Promise<Submission> {
+  const caller = c.get('caller');
+  try {
+    const wanted = typeof request === 'function' ? await request() : request;
+    return await submitJob(parts, caller, wanted, identity, {
+      hook,
+      heldBy: isHeld ? parts.waits.holder : undefined,
+      durability,
+      inlineAudio: c.get('inlineAudio'),
+      span: c.get('span'),
+    });
+  } catch (error) {
+    const replay = await replayOf(parts, caller, identity);
+    if (replay) return replay;
     throw names ? inNames(error, names) : error;
-  });
+  }
+}
 
 function count({ metrics, tenantUsage }: CallParts, record: JobRecord): void {
   metrics.jobsAccepted.inc(metricLabels(record));

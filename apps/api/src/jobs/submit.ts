@@ -187,6 +187,16 @@ const withAttachments = ({ attached, ...work }: ResolvedWork): Resolved => ({
   attachments: attached ? [attached] : [],
 });
 
+/** The job of the Idempotency-Key, for a request that fails: what it names may be gone since it made its job. */
+export async function replayOf(
+  parts: SubmitParts,
+  caller: Caller,
+  { idempotency }: RequestIdentity,
+): Promise<Submission | undefined> {
+  const id = idempotency && (await parts.admitter.replay(idempotency));
+  return id && existingJob(parts, caller, { code: 'replay', id });
+}
+
 /** Undefined when the job to adopt was deleted. Throws `gone` when the job of the Idempotency-Key was. */
 async function existingJob(
   { records, unanswered }: SubmitParts,

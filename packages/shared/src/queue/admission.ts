@@ -150,6 +150,13 @@ export class Admitter {
     return readAdmission((await this.#script.run(keys, args)) as Reply);
   }
 
+  /** The job that an earlier request with this key has made; undefined when there is none, or it is not stored yet. */
+  async replay({ hash, fingerprint }: Idempotency): Promise<JobId | undefined> {
+    const [id, known] = (await this.#redis.get(this.#keys.idempotency(hash)))?.split(' ') ?? [];
+    if (id === undefined || known !== fingerprint) return undefined;
+    return (await this.#redis.hexists(this.#keys.reserved, id)) === 1 ? undefined : (id as JobId);
+  }
+
   /** Whether an earlier request, equal or with the same idempotency key, may have made the job already. */
   async isRepeat({
     idempotency,

@@ -59,7 +59,7 @@ export function retryJobRoute(app: Api, parts: ApiParts): void {
     const { record, headers } = await makeJob(c, parts, {
       route: 'POST /v1/jobs/{id}/retry',
       body: { id },
-      request: retryOf(await findJob(records, c.var.caller, id)),
+      request: async () => retryOf(await findJob(records, c.var.caller, id)),
       idempotencyKey: c.req.valid('header')['idempotency-key'],
       cancelIfAbandoned: false,
     });
