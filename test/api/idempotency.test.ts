@@ -3,15 +3,18 @@ import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from 
 import { cancelAbandoned } from '../../apps/api/src/calls/cancel-abandoned.ts';
 import type { RequestIdentity } from '../../apps/api/src/jobs/identity.ts';
 import { canonical, identify } from '../../apps/api/src/jobs/identity.ts';
+import { KEEP_PLACE_MS } from '../../apps/api/src/jobs/store-attachments.ts';
 import { submitJob } from '../../apps/api/src/jobs/submit.ts';
 import { listen } from '../../apps/api/src/listen.ts';
 import {
+  type Clock,
   DEFAULT_TENANT,
   type JobId,
   type JobRequest,
   JobRequestSchema,
   newJobId,
   parseRegistry,
+  systemClock,
   type TenantId,
 } from '../../packages/shared/src/index.ts';
 import { requeueLost } from '../../packages/shared/src/queue/index.ts';
@@ -175,6 +178,44 @@ describe('Idempotency-Key', () => {
     expect([(await requests[0]('another')).status, (await requests[1]('another')).status]).toEqual([
       422, 404,
     ]);
+  });
+
+  test('A request whose attachments take long to store keeps its place and its Idempotency-Key', async () => {
+    const sleeps = new EventTarget();
+    // The pause between two renewals ends when the test says so.
+    const sleep: Clock['sleep'] = (ms, signal) =>
+      ms < KEEP_PLACE_MS
+        ? systemClock.sleep(ms, signal)
+        : new Promise((resolve) => {
+            for (const type of [sleeps, signal as AbortSignal])
+              type.addEventListener('abort', () => resolve(), { once: true });
+          });
+    const world = await apiWorld(server.url, { registry, clock: { ...systemClock, sleep } });
+    const { redis, keys, queues, records, store } = world.parts;
+    const put = store.put.bind(store);
+    let mayStore = (): void => {};
+    const isAsked = new Promise<void>((resolve) => {
+      vi.spyOn(store, 'put').mockImplementation(async (...object) => {
+        resolve();
+        await new Promise<void>((go) => {
+          mayStore = go;
+        });
+        return put(...object);
+      });
+    });
+    const post = () => world.ask('POST', '/v1/jobs', speech, withKey('slow'));
+    const first = post();
+    await isAsked;
+    const [id] = (await redis.zrange(keys.live, '0', '-1')) as JobId[];
+    const now = await redisNow(redis);
+    await redis.zadd(keys.live, now - 60_000, id);
+    sleeps.dispatchEvent(new Event('abort'));
+    await expect.poll(async () => Number(await redis.zscore(keys.live, id))).toBeGreaterThanOrEqual(now);
+    await requeueLost(redis, keys, queues, records, now);
+    mayStore();
+    expect((await jobOf(await first)).id).toBe(id);
+    expect((await jobOf(await post())).id).toBe(id);
+    expect(await allJobsIn(world)).toBe(1);
   });
 
   test('A retry for a deleted job is answered 410 and makes no second job', async () => {

@@ -1,5 +1,5 @@
 /** Stores what was sent inside a request, below the prefix of its job: all of it, or none. */
-import { inputFolder, type JobId, LehrError, toLehrError, toObjectKey } from '@lehr/shared';
+import { type Clock, inputFolder, type JobId, LehrError, toLehrError, toObjectKey } from '@lehr/shared';
 import type { ObjectStore } from '@lehr/shared/objects';
 import type { Admitter, Draft } from '@lehr/shared/queue';
 import type { Caller } from '../auth/authenticator.ts';
@@ -9,6 +9,7 @@ import type { RequestIdentity } from './identity.ts';
 import type { Attachment } from './media-input.ts';
 
 export interface AttachmentParts {
+  readonly clock: Clock;
   readonly admitter: Admitter;
   readonly store: ObjectStore;
   readonly storage: StorageQuota;
@@ -20,7 +21,7 @@ export interface AttachmentParts {
  * request whose job an earlier one may have made is not refused here, because it may store nothing.
  */
 export async function checkRoom(
-  { admitter, storage, recordRoom }: Omit<AttachmentParts, 'store'>,
+  { admitter, storage, recordRoom }: Omit<AttachmentParts, 'store' | 'clock'>,
   caller: Caller,
   attachments: readonly Attachment[],
   identity: RequestIdentity = {},
@@ -54,23 +55,45 @@ export function movedTo(
   };
 }
 
+/** How often a request that still stores its attachments renews its place. */
+export const KEEP_PLACE_MS = 3_000;
+
+/** The janitor takes an admitted job without a record for that of a dead process, and forgets its place and its Idempotency-Key. */
+async function keepPlace(
+  { admitter, clock }: Pick<AttachmentParts, 'admitter' | 'clock'>,
+  id: JobId,
+  stored: AbortSignal,
+): Promise<void> {
+  for (;;) {
+    await clock.sleep(KEEP_PLACE_MS, stored);
+    if (stored.aborted) return;
+    // The next renewal is still in time.
+    await admitter.renew(id).catch(() => {});
+  }
+}
+
 /** Throws QuotaError, `gone` for a copy of what is no longer stored, or the error of the store; then nothing is stored or counted. */
 export async function storeAttachments(
-  { store, storage }: Pick<AttachmentParts, 'store' | 'storage'>,
+  parts: Omit<AttachmentParts, 'recordRoom'>,
   caller: Caller,
+  id: JobId,
   attachments: readonly Attachment[],
 ): Promise<void> {
+  const { store, storage } = parts;
+  const stored = new AbortController();
+  void keepPlace(parts, id, stored.signal);
   const puts = await Promise.allSettled(
     attachments.map((each) =>
       storage.putCounted(caller, each.key, sizeOf(each), () => storeOne(store, each)),
     ),
   );
+  stored.abort();
   const failed = puts.find((put) => put.status === 'rejected');
   if (!failed) return;
-  const stored = attachments.filter((_, i) => puts[i].status === 'fulfilled');
+  const toDelete = attachments.filter((_, i) => puts[i].status === 'fulfilled');
   // An object that cannot be deleted stays counted until it expires. The caller needs the first error.
   await Promise.allSettled(
-    stored.map(async ({ key }) => {
+    toDelete.map(async ({ key }) => {
       await store.delete(key);
       await storage.giveBack(caller.tenant, key);
     }),

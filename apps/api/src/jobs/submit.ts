@@ -105,7 +105,7 @@ export async function submitJob(
   const direct = isDirect ? await inPart(span, 'send', () => parts.direct.send(caller, job)) : undefined;
   if (direct) return { record: direct.record, how: 'new', quota, direct };
   try {
-    await storeAttachments(parts, caller, own.attachments);
+    await storeAttachments(parts, caller, job.id, own.attachments);
   } catch (error) {
     // The janitor frees the reserved place.
     await parts.quotas.refund(caller, cost);

@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs';
 import { PRIORITY_CLASSES, type PriorityClass } from '../contracts/job.ts';
 import type { JobId, TenantId } from '../ids.ts';
 import { PLANNED_LUA } from '../records/index.ts';
-import { defineScript, type Keys, type Redis, type Script } from '../redis/index.ts';
+import { defineScript, type Keys, type Redis, redisNow, type Script } from '../redis/index.ts';
 import type { GroupQueues } from './group-queues.ts';
 import { BUDGET_LUA } from './reprice.ts';
 import { firstScore } from './score.ts';
@@ -148,6 +148,11 @@ export class Admitter {
   async admit(job: AdmissionRequest): Promise<Admission> {
     const { keys, args } = admissionCall(this.#keys, this.#queues, job);
     return readAdmission((await this.#script.run(keys, args)) as Reply);
+  }
+
+  /** Lets a reservation count as made now. */
+  async renew(id: JobId): Promise<void> {
+    await this.#redis.zadd(this.#keys.live, 'XX', await redisNow(this.#redis), id);
   }
 
   /** The job that an earlier request with this key has made; undefined when there is none, or it is not stored yet. */
