@@ -15,10 +15,11 @@ const jobOf = (tenant = 'a') => ({ id: newJobId(), tenant: tenant as TenantId })
 function quarantine() {
   const pauses: number[] = [];
   const calls: string[] = [];
+  const time = { ms: 0 };
   let wake = (): void => {};
   const clock: Clock = {
     now: () => 0,
-    monotonic: () => 0,
+    monotonic: () => time.ms,
     sleep: (ms) => {
       pauses.push(ms);
       return new Promise((resolve) => {
@@ -40,7 +41,7 @@ function quarantine() {
     wake();
     await new Promise((resolve) => setImmediate(resolve));
   };
-  return { watched, pauses, calls, fail, endPause };
+  return { watched, pauses, calls, time, fail, endPause };
 }
 
 test('A worker is put into quarantine when five jobs in a row fail, and no success was among them', () => {
@@ -68,6 +69,15 @@ test('Numeric errors of one tenant put a worker into quarantine only when it has
   expect(watched.reason).toBeUndefined();
   fail(1, 'numeric-error', 'polite');
   expect(watched.reason).toBe('31 jobs in a row failed, the last one with numeric-error');
+});
+
+test('A tenant whose jobs ended here long ago keeps no worker from quarantine at which all jobs of its only tenant fail', () => {
+  const { watched, fail, time } = quarantine();
+  watched.succeeded(jobOf('gone'));
+  time.ms = 2 * 3_600_000;
+  watched.succeeded(jobOf('only'));
+  fail(5, 'engine-failed', 'only');
+  expect(watched.reason).toBe('5 jobs in a row failed, the last one with engine-failed');
 });
 
 test('Failures that are the fault of the input or the store do not count', () => {

@@ -1,7 +1,7 @@
 /**
  * Stops the claiming of a worker whose engine fails one job after the other: its device may be faulty, and another worker can
  * run those jobs. Only failures that the engine or the model caused count, and of each job only one, so that a job that crashes
- * every engine stops no worker. Where the worker has had jobs of several tenants, the failed ones must be of several too: the prompts of
+ * every engine stops no worker. Where the worker has lately had jobs of several tenants, the failed ones must be of several too: the prompts of
  * one tenant may be the cause.
  *
  *   serving     -> quarantine  MAX_IN_A_ROW jobs in a row failed, or half of the last jobs produced no valid numbers
@@ -32,6 +32,8 @@ const MAX_IN_A_ROW = 5;
 const MAX_AT_TRIAL = 2;
 /** The jobs of which at most half may produce no valid numbers. */
 const LAST_JOBS = 20;
+/** A worker counts as one of a tenant when jobs of no other one have ended here for this long. */
+const TENANT_KEPT_MS = 3_600_000;
 const MAX_PAUSE_MS = 600_000;
 
 type EndedJob = Pick<JobRecord, 'id' | 'tenant'>;
@@ -42,8 +44,8 @@ export class Quarantine {
   readonly #failedInARow = new Map<JobId, TenantId>();
   /** The last jobs, each with its tenant if it produced no valid numbers. */
   readonly #last = new Map<JobId, TenantId | undefined>();
-  /** Two of the tenants whose jobs ended here, while there are as many. */
-  readonly #tenants = new Set<TenantId>();
+  /** The two tenants whose jobs ended here last, and when, by the monotonic clock. */
+  readonly #tenants = new Map<TenantId, number>();
   #isTrial = false;
   #pauseMs: number;
   #reason: string | undefined;
@@ -87,7 +89,9 @@ export class Quarantine {
 
   /** Whether the device may be the cause of the failures of these tenants' jobs, and not the prompts of one tenant. */
   #mayBeDevice(tenants: readonly TenantId[]): boolean {
-    return this.#tenants.size < 2 || new Set(tenants).size > 1;
+    const since = this.#options.clock.monotonic() - TENANT_KEPT_MS;
+    const recent = [...this.#tenants.values()].filter((endedAt) => endedAt >= since);
+    return recent.length < 2 || new Set(tenants).size > 1;
   }
 
   /** The worker is closing: no pause ends any more. */
@@ -96,7 +100,9 @@ export class Quarantine {
   }
 
   #note({ id, tenant }: EndedJob, isInvalid: boolean): void {
-    if (this.#tenants.size < 2) this.#tenants.add(tenant);
+    this.#tenants.delete(tenant);
+    this.#tenants.set(tenant, this.#options.clock.monotonic());
+    if (this.#tenants.size > 2) this.#tenants.delete(this.#tenants.keys().next().value as TenantId);
     this.#last.delete(id);
     this.#last.set(id, isInvalid ? tenant : undefined);
     if (this.#last.size > LAST_JOBS) this.#last.delete(this.#last.keys().next().value as JobId);
