@@ -30,9 +30,12 @@ export interface KubeObject {
 export const KUBERNETES = ['--kube-version', '1.36.3'];
 
 /** The text of `helm template`. Throws with Helm's message when it refuses the values. */
-export function template(...options: string[]): string {
+export const template = (...options: string[]): string => templateOf(join(ROOT, CHART), ...options);
+
+/** The same for a chart in another folder or file. */
+export function templateOf(chart: string, ...options: string[]): string {
   if (helm === undefined) throw new Error('there is no helm');
-  const args = ['template', 'lehr', join(ROOT, CHART), '--namespace', 'lehr', ...KUBERNETES, ...options];
+  const args = ['template', 'lehr', chart, '--namespace', 'lehr', ...KUBERNETES, ...options];
   return execFileSync(helm, args, { encoding: 'utf8', stdio: ['ignore', 'pipe', 'pipe'] });
 }
 
