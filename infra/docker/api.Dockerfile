@@ -7,6 +7,7 @@ FROM ${NODE_IMAGE} AS manifests
 WORKDIR /lehr
 COPY package.json package-lock.json .npmrc ./
 COPY apps/api/package.json apps/api/
+COPY apps/cli/package.json apps/cli/
 COPY apps/studio/package.json apps/studio/
 COPY apps/worker/package.json apps/worker/
 COPY packages/shared/package.json packages/shared/

@@ -1,77 +1,71 @@
-/** What a release consists of, made from a tree whose version is already written. */
+/** The files of a release, made from a tree whose version is already written. */
 import { execFile } from 'node:child_process';
-import { mkdir, mkdtemp, readdir, readFile, rm } from 'node:fs/promises';
+import { createHash } from 'node:crypto';
+import { cp, mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { join, relative } from 'node:path';
 import { promisify } from 'node:util';
 import { findProgram } from '../local/command.mjs';
 
 const run = promisify(execFile);
 
-const IMAGES = ['lehr-api', 'lehr-worker-cpu', 'lehr-worker-cuda'];
+/** The published npm packages, in the order of their publication. */
+export const PACKAGES = ['packages/client', 'apps/cli'];
 
-/** Builds and packs the client into `out`. Returns the file. */
-export async function packClient(tree, out) {
-  const typescript = join(tree, 'node_modules/typescript/bin/tsc');
-  await run(process.execPath, [typescript, '-p', 'packages/client/tsconfig.json'], { cwd: tree });
-  return pack(join(tree, 'packages/client'), out);
+/** Packs the published packages, which must be built, into `out`. Returns the files. */
+export async function packPackages(tree, out, { repository } = {}) {
+  const staged = await mkdtemp(join(tmpdir(), 'lehr-pack-'));
+  try {
+    const files = [];
+    for (const folder of PACKAGES) {
+      const copy = join(staged, folder);
+      await cp(join(tree, folder), copy, { recursive: true });
+      await cp(join(tree, 'LICENSE'), join(copy, 'LICENSE'));
+      if (repository) {
+        const manifest = JSON.parse(await readFile(join(copy, 'package.json'), 'utf8'));
+        await writeFile(join(copy, 'package.json'), JSON.stringify({ ...manifest, repository }, null, 2));
+      }
+      files.push(await pack(copy, out));
+    }
+    return files;
+  } finally {
+    await rm(staged, { recursive: true, force: true });
+  }
 }
 
 async function pack(folder, out) {
   await mkdir(out, { recursive: true });
-  const { stdout } = await run('npm', [
-    'pack',
-    folder,
-    '--pack-destination',
-    out,
-    '--json',
-    '--ignore-scripts',
-  ]);
-  const packed = JSON.parse(stdout);
+  const args = ['pack', folder, '--pack-destination', out, '--json', '--ignore-scripts'];
+  const packed = JSON.parse((await run('npm', args)).stdout);
   const [{ filename }] = Array.isArray(packed) ? packed : Object.values(packed);
   return join(out, filename.replace(/^@/, '').replace('/', '-'));
 }
 
 /**
- * Installs the packed client into an empty folder, as a user does, and loads it there. Its dependencies are packed from this tree, so
- * no registry is asked. Returns what the module exports.
+ * Installs the packed packages into an empty folder, as a user does. Their dependencies are packed from this tree, so no registry is
+ * asked, and none of Lehr's other packages can be found.
  */
-export async function tryClient(tree, file) {
-  const folder = await mkdtemp(join(tmpdir(), 'lehr-client-'));
-  try {
-    await installClient(tree, file, folder);
-    const script = "console.log(Object.keys(await import('@lehr/client')).sort().join())";
-    const { stdout } = await run(process.execPath, ['--input-type=module', '-e', script], { cwd: folder });
-    await run(join(folder, 'node_modules/.bin/lehr'), ['--help'], { cwd: folder });
-    return stdout.trim().split(',');
-  } finally {
-    await rm(folder, { recursive: true, force: true });
-  }
-}
-
-/** Installs the packed client and its dependencies into this folder. */
-export async function installClient(tree, file, folder) {
-  const modules = await dependenciesOf(tree, 'packages/client');
-  const files = [];
-  for (const name of modules)
-    files.push(await pack(join(tree, 'node_modules', name), join(folder, '.packed')));
-  const quiet = ['--offline', '--no-audit', '--no-fund', '--ignore-scripts'];
+export async function installPackages(tree, files, folder) {
+  const dependencies = [];
+  for (const name of await dependenciesOf(tree, PACKAGES))
+    dependencies.push(await pack(join(tree, 'node_modules', name), join(folder, '.packed')));
   await run('npm', ['init', '-y'], { cwd: folder });
-  await run('npm', ['install', ...quiet, ...files, file], { cwd: folder });
+  const quiet = ['--offline', '--no-audit', '--no-fund', '--ignore-scripts'];
+  await run('npm', ['install', ...quiet, ...dependencies, ...files], { cwd: folder });
 }
 
-/** Names of all modules that a package needs, direct and indirect. */
-async function dependenciesOf(tree, start) {
+/** Names of all modules that the packages need, direct and indirect, without the packages themselves. */
+async function dependenciesOf(tree, folders) {
   const found = new Set();
   const visit = async (folder) => {
     const { dependencies = {} } = JSON.parse(await readFile(join(folder, 'package.json'), 'utf8'));
     for (const name of Object.keys(dependencies)) {
-      if (found.has(name)) continue;
+      if (found.has(name) || name.startsWith('@lehr/')) continue;
       found.add(name);
       await visit(join(tree, 'node_modules', name));
     }
   };
-  await visit(join(tree, start));
+  for (const folder of folders) await visit(join(tree, folder));
   return found;
 }
 
@@ -80,10 +74,45 @@ export async function packChart(tree, out) {
   const helm = await findProgram('helm');
   if (!helm) return undefined;
   await run(helm, ['package', join(tree, 'infra/helm/lehr'), '--destination', out]);
-  const name = (await readdir(out)).find((each) => /^lehr-\d.*\.tgz$/.test(each));
-  return name && join(out, name);
+  const [name] = await readdir(out);
+  return join(out, name);
 }
 
-/** Each image with its tag, and the name of its software bill of materials. */
-export const imagesOf = (registry, version) =>
-  IMAGES.map((name) => ({ image: `${registry}/${name}:${version}`, sbom: `${name}-${version}.sbom.json` }));
+/** Each file below `out` with its digest, sorted by name. */
+async function digestsOf(out) {
+  const entries = await readdir(out, { recursive: true, withFileTypes: true });
+  const paths = entries.filter((each) => each.isFile()).map((each) => join(each.parentPath, each.name));
+  return Promise.all(
+    paths.sort().map(async (path) => ({
+      name: relative(out, path),
+      sha256: createHash('sha256')
+        .update(await readFile(path))
+        .digest('hex'),
+    })),
+  );
+}
+
+/**
+ * How the files were made: a statement of in-toto with the provenance of SLSA 1. It is not signed; what publishes a release signs.
+ * `SHA256SUMS` then has every file, this one too, for `sha256sum --check`.
+ */
+export async function writeStatements(out, { version, commit, repository }) {
+  const uri = `git+${repository ?? 'https://lehr.invalid/unpublished'}@refs/tags/v${version}`;
+  const statement = {
+    _type: 'https://in-toto.io/Statement/v1',
+    subject: (await digestsOf(out)).map(({ name, sha256 }) => ({ name, digest: { sha256 } })),
+    predicateType: 'https://slsa.dev/provenance/v1',
+    predicate: {
+      buildDefinition: {
+        buildType: 'https://lehr.invalid/npm-run-release/v1',
+        externalParameters: { version },
+        internalParameters: { node: process.version, platform: `${process.platform}/${process.arch}` },
+        resolvedDependencies: [{ uri, digest: { gitCommit: commit } }],
+      },
+      runDetails: { builder: { id: process.env.GITHUB_ACTIONS ? 'github-actions' : 'a checkout' } },
+    },
+  };
+  await writeFile(join(out, 'provenance.intoto.json'), `${JSON.stringify(statement, null, 2)}\n`);
+  const sums = (await digestsOf(out)).map(({ name, sha256 }) => `${sha256}  ${name}\n`);
+  await writeFile(join(out, 'SHA256SUMS'), sums.join(''));
+}

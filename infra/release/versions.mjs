@@ -4,7 +4,8 @@ import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 
 const VERSION = /^(\d+)\.(\d+)\.(\d+)$/;
-const CODE = 'packages/shared/src/version.ts';
+/** Texts that name the version once. */
+const CODE = ['packages/shared/src/version.ts', 'infra/docker/docker-bake.hcl'];
 
 /** `wanted` is a version above the current one, or `major`, `minor` or `patch`. Throws for anything else. */
 export function nextVersion(current, wanted) {
@@ -69,8 +70,10 @@ export async function writeVersion(root, version) {
     aws.packages[''].version = version;
     await writeJson(ownLock, aws);
   }
-  const code = await readFile(join(root, CODE), 'utf8');
-  await writeFile(join(root, CODE), code.replace(/'\d+\.\d+\.\d+'/, `'${version}'`));
+  for (const file of CODE) {
+    const text = await readFile(join(root, file), 'utf8');
+    await writeFile(join(root, file), text.replace(/(['"])\d+\.\d+\.\d+\1/, `$1${version}$1`));
+  }
 }
 
 function raised(manifest, version) {

@@ -16,7 +16,7 @@ import { TrialProcess } from '../../apps/worker/src/tune/trial-process.ts';
 import { demoModelsFile } from '../../packages/demo-models/src/index.ts';
 import type { Figure, RatioFigure, Side } from './harness.ts';
 
-const LEHR = fileURLToPath(new URL('../../packages/client/bin/lehr.mjs', import.meta.url));
+const LEHR = fileURLToPath(new URL('../../apps/cli/bin/lehr.mjs', import.meta.url));
 const TRIAL = new URL('../../apps/worker/dist/tune/trial-main.js', import.meta.url);
 const FOLDER = join(dirname(demoModelsFile()), 'demo-diffusion');
 const SIDE = 128;

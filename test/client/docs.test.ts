@@ -7,7 +7,7 @@ import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { Webhook } from 'standardwebhooks';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest';
-import { EXIT } from '../../packages/client/src/cli/exit-codes.ts';
+import { EXIT } from '../../apps/cli/src/exit-codes.ts';
 import { blocksOf, ROOT, readText } from '../house/readme.ts';
 import { bundle } from '../support/bundle.ts';
 import { startProgram } from '../support/lehr-process.ts';

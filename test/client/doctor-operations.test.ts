@@ -2,8 +2,8 @@
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
 import { createApp, createOperationsApp } from '../../apps/api/src/app.ts';
 import { listen } from '../../apps/api/src/listen.ts';
-import { checkApi } from '../../packages/client/src/cli/doctor/api-checks.ts';
-import type { Check } from '../../packages/client/src/cli/doctor/check.ts';
+import { checkApi } from '../../apps/cli/src/doctor/api-checks.ts';
+import type { Check } from '../../apps/cli/src/doctor/check.ts';
 import { Lehr } from '../../packages/client/src/index.ts';
 import { API_KEY, apiWorld } from '../support/api-world.ts';
 import { startRedis, type TestRedis } from '../support/redis.ts';

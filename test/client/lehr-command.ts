@@ -11,7 +11,7 @@ import { onTestFinished } from 'vitest';
 import type { Stack } from '../support/stack.ts';
 import { tempFolder } from '../support/tiny-models.ts';
 
-export const LEHR = fileURLToPath(new URL('../../packages/client/bin/lehr.mjs', import.meta.url));
+export const LEHR = fileURLToPath(new URL('../../apps/cli/bin/lehr.mjs', import.meta.url));
 
 export interface Ended {
   readonly code: number | null;

@@ -1,25 +1,16 @@
-/** npm run release: its dry run changes nothing here, and what it packs works. */
+/** npm run release: its dry run changes nothing here, and what it writes is whole. */
 import { execFile } from 'node:child_process';
 import { existsSync } from 'node:fs';
-import { readFile } from 'node:fs/promises';
-import { join } from 'node:path';
+import { readdir, readFile } from 'node:fs/promises';
+import { basename, join } from 'node:path';
 import { promisify } from 'node:util';
-import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
-import { listen } from '../../apps/api/src/listen.ts';
-import { API_KEY, apiWorld } from '../support/api-world.ts';
-import { startRedis, type TestRedis } from '../support/redis.ts';
+import { expect, test } from 'vitest';
 import { tempFolder } from '../support/tiny-models.ts';
-import { ROOT, readText } from './readme.ts';
+import { blocksOf, ROOT, readText } from './readme.ts';
 
 const run = promisify(execFile);
 const module = <Type>(name: string): Promise<Type> =>
   import(new URL(`../../infra/release/${name}.mjs`, import.meta.url).href);
-
-let server: TestRedis;
-beforeAll(async () => {
-  server = await startRedis();
-});
-afterAll(() => server.stop());
 
 const gitState = async (): Promise<string> => {
   const answers = [
@@ -31,57 +22,42 @@ const gitState = async (): Promise<string> => {
   return (await Promise.all(answers)).map(({ stdout }) => stdout).join('\n');
 };
 
-interface Release {
-  readonly version: string;
-  readonly client: { readonly file: string; readonly exports: readonly string[] };
-  readonly chart: string | null;
-  readonly images: readonly { readonly image: string }[];
-  readonly changed: readonly string[];
-}
-
-test('A dry run of the release changes nothing here, and its client draws at a real API from a clean folder', {
+test('A dry run of the release changes nothing here, and writes packages, bills, provenance and checksums', {
   timeout: 240_000,
 }, async () => {
   const before = await gitState();
-  const out = await tempFolder('release');
+  const out = join(await tempFolder('release'), 'out');
   const { version } = JSON.parse(readText('package.json')) as { version: string };
-  const wanted = version.replace(/^\d+/, (major) => String(Number(major) + 1)).replace(/\.\d+\.\d+$/, '.0.0');
-  const args = ['run', 'release', '--', 'major', '--dry-run', '--out', out, '--registry', 'registry.test'];
-  expect((await run('npm', args, { cwd: ROOT })).stdout).toContain('Dry run: nothing here was changed.');
+  const wanted = `${Number(version.split('.')[0]) + 1}.0.0`;
+  const [{ text }] = blocksOf(readText('docs/client.md')).filter(({ label }) => label === 'pack');
+  const command = text.replace('--out release', `--out ${out} major`);
+  const { stdout } = await run('sh', ['-eu', '-c', command], { cwd: ROOT });
+  expect(stdout).toContain('Nothing here was changed.');
+  expect(stdout).toContain(`VERSION=${wanted} COMMIT=`);
   expect(await gitState()).toBe(before);
 
-  const release = JSON.parse(await readFile(join(out, 'release.json'), 'utf8')) as Release;
-  expect(release).toMatchObject({
-    version: wanted,
-    client: { exports: ['Lehr', 'LehrError', 'isOver', 'verifyWebhook'] },
-  });
-  expect(release.images.map(({ image }) => image)).toContain(`registry.test/lehr-api:${wanted}`);
-  expect(release.changed).toEqual(
-    expect.arrayContaining(['CHANGELOG.md', 'package-lock.json', 'infra/helm/lehr/Chart.yaml']),
+  const files = (await readdir(out, { recursive: true })).map((name) => basename(name));
+  expect(files).toEqual(
+    expect.arrayContaining([`lehr-client-${wanted}.tgz`, `lehr-${wanted}.tgz`, 'publish.sh']),
   );
-  if (release.chart !== null) expect(existsSync(release.chart)).toBe(true);
-
-  const { installClient } = await module<{
-    installClient(tree: string, file: string, folder: string): Promise<void>;
-  }>('artifacts');
-  const folder = await tempFolder('clean');
-  await installClient(ROOT, release.client.file, folder);
-  const world = await apiWorld(server.url);
-  const listener = await listen('127.0.0.1', 0);
-  onTestFinished(() => listener.close(0));
-  listener.serve(world.app.fetch);
-  const script = `
-    import { Lehr } from '@lehr/client';
-    const lehr = new Lehr({ url: process.env.LEHR_URL, apiKey: process.env.LEHR_API_KEY });
-    const job = await lehr.submit({ type: 'text-to-image', input: { prompt: 'a red circle' } });
-    console.log((await lehr.get(job.id)).status);`;
-  const env = {
-    PATH: process.env.PATH,
-    LEHR_URL: `http://127.0.0.1:${listener.port}`,
-    LEHR_API_KEY: API_KEY,
-  };
-  const { stdout } = await run(process.execPath, ['--input-type=module', '-e', script], { cwd: folder, env });
-  expect(stdout).toBe('queued\n');
+  const { components } = JSON.parse(await readFile(join(out, 'npm/sbom.cdx.json'), 'utf8'));
+  const listed = components.map(({ name, version }: Record<string, string>) => `${name}@${version}`);
+  expect(listed).toEqual(
+    expect.arrayContaining([`lehr@${wanted}`, expect.stringMatching(/^standardwebhooks@/)]),
+  );
+  await run('sha256sum', ['--check', '--strict', 'SHA256SUMS'], { cwd: out });
+  const { subject, predicate } = JSON.parse(await readFile(join(out, 'provenance.intoto.json'), 'utf8'));
+  expect(subject.map(({ name }: { name: string }) => name)).toContain(`npm/lehr-${wanted}.tgz`);
+  const [{ digest }] = predicate.buildDefinition.resolvedDependencies;
+  expect(digest.gitCommit).toMatch(/^[0-9a-f]{40}$/);
+  const manifest = await run('tar', ['-xzOf', join(out, `npm/lehr-${wanted}.tgz`), 'package/package.json']);
+  expect(JSON.parse(manifest.stdout)).toMatchObject({
+    version: wanted,
+    dependencies: { '@lehr/client': wanted },
+  });
+  expect(await readFile(join(out, 'notes.md'), 'utf8')).not.toContain('## ');
+  // Its file has the name of the command's.
+  expect(stdout.includes('helm is not on the PATH')).toBe(!existsSync(join(out, `chart/lehr-${wanted}.tgz`)));
 });
 
 test('A release refuses a version that is not above the current one', async () => {
@@ -93,19 +69,18 @@ test('A release refuses a version that is not above the current one', async () =
   }
 });
 
-test('The changelog lists subjects by area without those of tests, the newest version first', async () => {
-  const { sectionOf, withSection } = await module<{
-    sectionOf(version: string, date: string, subjects: readonly string[]): string;
-    withSection(changelog: string, version: string, section: string): string;
+test('A release names what is unreleased in the changelog, and refuses one that says nothing', async () => {
+  const { withVersion, notesOf } = await module<{
+    withVersion(changelog: string, version: string, date: string): string;
+    notesOf(changelog: string, version: string): string;
   }>('changelog');
-  const subjects = ['queue: keep <order>', 'test: wait for an event', 'api: answer sooner', 'No area here'];
-  const section = sectionOf('1.1.0', '2026-11-23', subjects);
-  expect(section).toBe(
-    '## 1.1.0 - 2026-11-23\n\n### api\n\n- answer sooner\n\n### queue\n\n- keep \\<order\\>\n\n### other\n\n- No area here\n',
-  );
-  const changelog = withSection('# Changelog\n\nWords.\n\n## 1.0.0 - 2026-11-01\n', '1.1.0', section);
-  expect(changelog.indexOf('## 1.1.0')).toBeLessThan(changelog.indexOf('## 1.0.0'));
-  expect(() => withSection(changelog, '1.1.0', section)).toThrow('already has 1.1.0');
+  const before = '# Changelog\n\nWords.\n\n## Unreleased\n\n- New.\n\n## 1.0.0 - 2026-11-01\n\n- Old.\n';
+  const after = withVersion(before, '1.1.0', '2026-11-23');
+  expect(after).toBe(before.replace('## Unreleased', '## 1.1.0 - 2026-11-23'));
+  expect(notesOf(after, '1.1.0')).toBe('- New.');
+  expect(() => withVersion(before, '1.0.0', '2026-11-23')).toThrow('already has 1.0.0');
+  expect(() => withVersion(after, '1.2.0', '2026-11-24')).toThrow('nothing under "## Unreleased"');
+  expect(() => withVersion(before.replace('- New.\n', ''), '1.2.0', '2026-11-24')).toThrow('nothing under');
 });
 
 test('Every package, reference and line of code has the version of the root', async () => {

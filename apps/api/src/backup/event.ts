@@ -1,4 +1,4 @@
-/** What the program of `lehr backup` and `lehr restore` prints, one JSON line each. The command (packages/client) reads them. */
+/** What the program of `lehr backup` and `lehr restore` prints, one JSON line each. The command (apps/cli) reads them. */
 import type { PlainError } from '@lehr/shared';
 import type { ListedBackup } from './manifest.ts';
 

@@ -1,4 +1,4 @@
-/** The result of one check. `lehr doctor` (packages/client) reads it as a JSON line. */
+/** The result of one check. `lehr doctor` (apps/cli) reads it as a JSON line. */
 export interface Check {
   readonly name: string;
   /** `warn`: it works, but badly or not for long. */

@@ -1,4 +1,4 @@
-/** What the model commands print, one JSON line each. `lehr models` (packages/client) reads them. */
+/** What the model commands print, one JSON line each. `lehr models` (apps/cli) reads them. */
 import type { PlainError, TunedSettings } from '@lehr/shared';
 import type { FetchEvent } from '@lehr/shared/model-cache';
 import type { HalvedGraph } from '../models/converted/convert-diffusion.ts';
