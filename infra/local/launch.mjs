@@ -3,6 +3,7 @@ import { access, chmod, mkdir } from 'node:fs/promises';
 import { join, relative, resolve } from 'node:path';
 import { ConfigError, ENV, envSchema, homeSecret, PRIVATE_UMASK, readConfig } from '@lehr/shared';
 import { ROOT } from './command.mjs';
+import { cudaFor } from './cuda.mjs';
 import { ensureFfmpeg } from './ffmpeg.mjs';
 import { greeting } from './greeting.mjs';
 import { say, signal, startService, stopAndExit } from './lifecycle.mjs';
@@ -31,13 +32,14 @@ const FLEET_SPARE_MS = 65_000;
  */
 export async function launch(startedAt, { observe, workers }) {
   const settings = await readSettings();
-  const { home, host, port, workerPort, operations } = settings;
+  const { home, host, port, workerPort, operations, device } = settings;
   const hasWorkers = workers !== 0;
   if (settings.servesSpeech && hasWorkers) await ensureFfmpeg({ say, signal });
   process.umask(PRIVATE_UMASK);
   await mkdir(home, { recursive: true });
   // An earlier version may have created it for all users.
   await chmod(home, 0o700);
+  const cuda = hasWorkers ? await cudaFor({ device, home, say, signal }) : {};
   const redis = settings.redisUrl ? undefined : await ownRedis({ home, say, signal, ...events('Redis') });
   await claimPort('LEHR_PORT', host, port);
   if (hasWorkers) await claimPort('LEHR_WORKER_PORT', host, workerPort);
@@ -65,7 +67,7 @@ export async function launch(startedAt, { observe, workers }) {
   const prometheus = observe ? await startPrometheus(home, { operationsUrl, workerUrl }) : undefined;
   if (prometheus) Object.assign(env, observedEnv(prometheus));
   startService(app('api', env, API_STOP_MS));
-  if (hasWorkers) startService(workersOf(settings, env, { url, key: key.value, workers }));
+  if (hasWorkers) startService(workersOf(settings, { ...env, ...cuda }, { url, key: key.value, workers }));
 
   const onSlow = (where, complaint) => say(`Still waiting for ${where}: ${complaint}`);
   // With `auto` the first picture starts the first worker.
@@ -107,6 +109,7 @@ async function readSettings() {
       workerPort: env.LEHR_WORKER_PORT || (await anyFreePort(env.LEHR_HOST)),
       operations: await operationsAddress(env),
       apiKey: env.LEHR_API_KEY,
+      device: env.LEHR_DEVICE,
       drainMs: env.LEHR_DRAIN_S * 1000,
       servesSpeech: env.LEHR_TASKS.includes('whisper'),
       // Without the default of LEHR_REDIS_URL, which is meant for an API or a worker that runs without this launcher.

@@ -110,7 +110,7 @@ test('A crashed API, worker and Redis come back with all jobs, and Ctrl-C leaves
   expect(logs.stdout).toMatch(/worker +info +job started .*\n.*job succeeded/);
 });
 
-test('A later start names the file of the key, can have a port for operations and a Prometheus, and checks nothing again', {
+test('A later start names the file of the key and a card, can have a port for operations and a Prometheus, and checks nothing again', {
   timeout: START_MS,
 }, async () => {
   const { home, url, start } = await installation('.lehr-later');
@@ -119,8 +119,12 @@ test('A later start names the file of the key, can have a port for operations an
   await endsCleanly(first, () => first.terminate());
 
   const key = readFileSync(join(home, 'api-key'), 'utf8').trim();
-  const second = start({ LEHR_OPERATIONS_PORT: '0' }, '--observe');
+  const card = join(home, 'nvidia-smi');
+  writeFileSync(card, '#!/bin/sh\necho "NVIDIA L4, 580.95.05"\n', { mode: 0o755 });
+  const path = `${home}:${process.env.PATH}`;
+  const second = start({ LEHR_OPERATIONS_PORT: '0', PATH: path }, '--observe');
   await second.ready();
+  expect(second.output).toContain('NVIDIA L4 is not used yet. LEHR_DEVICE=cuda npm start');
   const [, operations] = /metrics +(http:\S+)\/metrics/.exec(second.output) ?? [];
   expect(operations).not.toBe(url);
   expect((await fetch(`${operations}/readyz`)).status).toBe(200);
