@@ -33,6 +33,29 @@ test('Processes that start at the same time on an empty Redis agree on one store
   await claimStore(of(shared));
 });
 
+test('The first process starts on a server that makes the bucket at the first write', async () => {
+  const { of } = installation();
+  const { store, place } = await folderStore();
+  let hasBucket = false;
+  const withoutBucket: Parameters<typeof claimStore>[0]['store'] = {
+    get: (key) => store.get(key),
+    put: async (...object) => {
+      hasBucket = true;
+      return store.put(...object);
+    },
+    list: (prefix) => {
+      if (hasBucket) return store.list(prefix);
+      throw new LehrError('storage-failed', 'Could not list lehr-store/: NoSuchBucket (HTTP 404).');
+    },
+    check: async () => {
+      hasBucket = true;
+      await store.check();
+    },
+  };
+  await claimStore(of({ store: withoutBucket, place }));
+  await claimStore(of({ store, place }));
+});
+
 test('Of processes with two stores that start at the same time, those of one store start', async () => {
   const { of } = installation();
   const stores = [await folderStore(), await folderStore()];

@@ -17,7 +17,7 @@ import type { Keys, Redis } from './redis/index.ts';
 export interface UsedStore {
   readonly redis: Redis;
   readonly keys: Pick<Keys, 'storeId'>;
-  readonly store: Pick<ObjectStore, 'get' | 'put' | 'list'>;
+  readonly store: Pick<ObjectStore, 'check' | 'get' | 'put' | 'list'>;
   /** For people: where the store is. */
   readonly place: string;
 }
@@ -31,9 +31,11 @@ const TIMEOUT_MS = 10_000;
  * store of an installation becomes its store.
  */
 export async function claimStore(used: UsedStore): Promise<void> {
-  const { redis, keys, place } = used;
+  const { redis, keys, store, place } = used;
   await inTime(async () => {
     if ((await redis.get(keys.storeId)) === null) {
+      // It writes: some servers make a bucket at the first write, and cannot list it before.
+      await store.check();
       await redis.set(keys.storeId, `${await idOf(used)} ${place}`, 'NX');
     }
     const other = await otherStore(used);
