@@ -25,7 +25,7 @@ export interface JudgeOptions {
   /** For the last webhooks to arrive. */
   readonly settleMs?: number;
   /** Where webhooks went; default: the receiver of the world. */
-  readonly receivers?: readonly WebhookReceiver[];
+  readonly receivers?: readonly JudgedWorld['receiver'][];
   /** The callers of other tenants, by the jobs that only they can read. */
   readonly readers?: ReadonlyMap<string, RecordedClient>;
 }
@@ -43,9 +43,15 @@ export interface Verdict {
   readonly violations: readonly string[];
 }
 
+/** What is asked about a world, wherever it runs. */
+export interface JudgedWorld
+  extends Pick<ChaosWorld, 'history' | 'client' | 'storedObjects' | 'storedOutputs' | 'redisKeys'> {
+  readonly receiver: Pick<WebhookReceiver, 'received'>;
+}
+
 const SETTLE = { timeout: 120_000, interval: 100 };
 
-export async function judge(world: ChaosWorld, options: JudgeOptions = {}): Promise<Verdict> {
+export async function judge(world: JudgedWorld, options: JudgeOptions = {}): Promise<Verdict> {
   const { drainMs = 180_000, mayBeLost = () => false, deletes = true, hasUnanswered = false } = options;
   const { receivers = [world.receiver], readers, settleMs = SETTLE.timeout, fullPeriods = [] } = options;
   const { history } = world;
@@ -119,7 +125,7 @@ async function eachOf<T>(
 }
 
 /** I1: an Idempotency-Key that was posted several times made one job. */
-function doubledJobs({ history }: ChaosWorld, jobs: readonly Job[]): string[] {
+function doubledJobs({ history }: JudgedWorld, jobs: readonly Job[]): string[] {
   const existing = new Set(jobs.map(({ id }) => id));
   const ids = new Map<string, Set<string>>();
   for (const { key, id } of history.submissions) {
@@ -218,7 +224,7 @@ async function undelivered(
  * removed jobs go when no link to them is valid.
  */
 async function onlyVisibleOutputs(
-  world: ChaosWorld,
+  world: JudgedWorld,
   { jobs, lost, timeout }: { jobs: readonly Job[]; lost: readonly string[]; timeout: number },
   violations: string[],
 ): Promise<void> {
@@ -270,7 +276,7 @@ const STORE_ID = 'lehr-store/';
  * files nor those of requests that made no job. Those of lost jobs stay until they expire.
  */
 async function nothingStays(
-  world: ChaosWorld,
+  world: JudgedWorld,
   { jobs, lost, clientOf }: EndedJobs,
   violations: string[],
 ): Promise<void> {

@@ -43,3 +43,13 @@ test.each([
     stderr: `\n${line}\n`,
   });
 });
+
+test('The lab lists its suites, and refuses one that it does not have before it installs anything', async () => {
+  const lab = join(ROOT, 'lab/main.mjs');
+  const { stdout } = await run(process.execPath, [lab, '--help']);
+  expect(stdout).toMatch(/^containers {3}/m);
+  await expect(run(process.execPath, [lab, 'nothing'])).rejects.toMatchObject({
+    code: 1,
+    stderr: "\nThere is no suite 'nothing'. The suites are: containers.\n",
+  });
+});

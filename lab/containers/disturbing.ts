@@ -1,0 +1,150 @@
+/** What happens to containers: restarts, kills, scaling, upgrades, lost volumes. Jobs run meanwhile; the invariants are judged after it. */
+import { join } from 'node:path';
+import { expect } from 'vitest';
+import { compose, composeIn, containersOf, inspected, processesOf, run } from './compose.ts';
+import { WORK } from './results.ts';
+import { firstPicture } from './using.ts';
+import { READY, type Scene } from './world.ts';
+
+const { startEngine, stopEngine } = (await import(new URL('./engine.mjs', import.meta.url).href)) as {
+  startEngine(): Promise<void>;
+  stopEngine(): Promise<void>;
+};
+const JOBS = 4;
+/** Whatever is not up is started, as a person would. */
+const UP = ['up', '--detach', '--wait'];
+
+/** Seconds until the API says that it can take jobs and a worker can run them. */
+async function readyAgain(): Promise<string> {
+  const began = performance.now();
+  const ready = (): Promise<boolean> =>
+    fetch(READY).then(
+      ({ ok }) => ok,
+      () => false,
+    );
+  await expect.poll(ready, { timeout: 300_000 }).toBe(true);
+  return `${((performance.now() - began) / 1000).toFixed(1)} s`;
+}
+
+/** Jobs of which one runs already. */
+async function running({ client, slowJobs }: Scene): Promise<string[]> {
+  const ids = await slowJobs(JOBS);
+  await client.reached(ids.slice(0, 1), 'running', 600_000);
+  return ids;
+}
+
+export const restarted =
+  (service: string) =>
+  async (scene: Scene): Promise<string> => {
+    await running(scene);
+    await compose('restart', service);
+    return `ready ${await readyAgain()} after the restart`;
+  };
+
+/** The program itself is killed, not its init process, as the kernel does when memory is short. */
+export const killed =
+  (service: string) =>
+  async (scene: Scene): Promise<string> => {
+    await running(scene);
+    const [container] = await containersOf(service);
+    const restarts = async (): Promise<number> => Number(await inspected(container, '{{.RestartCount}}'));
+    const before = await restarts();
+    const [pid] = await processesOf(container);
+    process.kill(pid, 'SIGKILL');
+    await expect.poll(restarts).toBe(before + 1);
+    return `Docker started it again; ready after ${await readyAgain()}`;
+  };
+
+export async function drained(scene: Scene): Promise<string> {
+  const ids = await running(scene);
+  const [container] = await containersOf('worker-cpu');
+  const began = performance.now();
+  await compose('stop', 'worker-cpu');
+  const took = ((performance.now() - began) / 1000).toFixed(1);
+  expect(await inspected(container, '{{.State.ExitCode}}')).toBe('0');
+  const jobs = await Promise.all(ids.map((id) => scene.client.read(id)));
+  for (const job of jobs)
+    expect([job?.status, job?.attempt]).toBeOneOf([
+      ['queued', 0],
+      ['succeeded', 1],
+    ]);
+  await compose(...UP);
+  const queued = jobs.filter((job) => job?.status === 'queued').length;
+  return `stopped after ${took} s with exit code 0; ${queued} of ${ids.length} jobs went back to the queue without an attempt spent`;
+}
+
+export async function scaled(scene: Scene): Promise<string> {
+  await compose(...UP, '--scale', 'worker-cpu=2');
+  const ids = await scene.slowJobs(2 * JOBS);
+  const jobs = await Promise.all(ids.map((id) => scene.client.ended(id, 900_000)));
+  const workers = new Set(jobs.map((job) => job?.metrics?.worker));
+  await compose(...UP);
+  expect(workers.size).toBe(2);
+  return `${ids.length} jobs were shared by ${workers.size} workers`;
+}
+
+export async function recreated(scene: Scene): Promise<string> {
+  await running(scene);
+  const began = performance.now();
+  await compose(...UP, '--force-recreate');
+  return `all containers are new after ${((performance.now() - began) / 1000).toFixed(1)} s`;
+}
+
+export async function rebooted(scene: Scene): Promise<string> {
+  await running(scene);
+  const began = performance.now();
+  await stopEngine();
+  const stopped = ((performance.now() - began) / 1000).toFixed(1);
+  await startEngine();
+  return `the engine stopped after ${stopped} s; ready ${await readyAgain()} after its start`;
+}
+
+export async function downAndUp(scene: Scene): Promise<string> {
+  await running(scene);
+  await compose('down');
+  await compose(...UP);
+  return 'the jobs of before went on';
+}
+
+export async function volumesLost(scene: Scene): Promise<string> {
+  const id = await scene.client.submitUntilAccepted();
+  expect((await scene.client.ended(id))?.status).toBe('succeeded');
+  await compose('down', '--volumes');
+  await compose(...UP);
+  expect(await scene.client.read(id)).toBeUndefined();
+  scene.forget();
+  await firstPicture(scene);
+  return 'the job of before is unknown, and the key of infra/.env draws the next picture';
+}
+
+/** Begins with the commit before, built from its own files, and takes the order of docs/compose.md. */
+export async function upgraded(scene: Scene): Promise<string> {
+  const before = join(WORK, 'before');
+  const from = (await run('git', ['rev-parse', process.env.LAB_FROM ?? 'HEAD~1'])).trim();
+  await run('git', ['worktree', 'add', '--force', '--detach', before, from]);
+  try {
+    await compose('down', '--volumes');
+    await composeIn(before, 'build', 'api', 'worker-cpu');
+    await composeIn(before, ...UP);
+    await running(scene);
+    await compose('build', 'api', 'worker-cpu');
+    const plan = JSON.parse(
+      await compose(
+        'run',
+        '--rm',
+        '--no-deps',
+        '-T',
+        'worker-cpu',
+        'node',
+        'apps/worker/dist/doctor/main.js',
+        '--upgrade',
+      ),
+    );
+    for (const service of ['api', 'worker-cpu'])
+      await compose('up', '--detach', '--no-deps', '--wait', service);
+    await compose(...UP);
+    return `from ${from.slice(0, 12)}; the doctor said ${JSON.stringify(plan).slice(0, 200)}`;
+  } finally {
+    await run('git', ['worktree', 'remove', '--force', before]);
+  }
+}

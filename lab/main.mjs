@@ -1,0 +1,38 @@
+/** npm run lab -- SUITE [options]: runs that measure or attack all of Lehr, and take longer than a test may. A suite is a folder here. */
+import '../infra/local/node-version.mjs';
+import { readCommandLine } from '../infra/local/command-line.mjs';
+import { say, signal, stopAndExit, stopOnSignals } from '../infra/local/lifecycle.mjs';
+import { ensureModules } from '../infra/local/modules.mjs';
+import { Problem } from '../infra/local/problem.mjs';
+
+const SUITES = { containers: './containers/suite.mjs' };
+const HELP = `Usage: npm run lab -- SUITE [SCENE ...] [options]
+
+containers   Builds all images with three builders, runs infra/compose.yaml on a Docker Engine of its own, disturbs it, and
+             writes docs/containers.md. Needs root, Debian and Go. The first run takes about an hour, later ones minutes.
+               --from REF   the commit that the upgrade begins with (default HEAD~1)
+               --keep       leaves the containers and the engine running
+               --write      writes docs/containers.md
+
+SCENE runs some scenes alone, by their names in the report. The work folder is ~/.cache/lehr-lab, or LEHR_LAB_HOME.
+`;
+const OPTIONS = {
+  from: { type: 'string', default: 'HEAD~1' },
+  keep: { type: 'boolean', default: false },
+  write: { type: 'boolean', default: false },
+};
+
+stopOnSignals();
+main().catch((error) => stopAndExit(error instanceof Problem ? error.message : error.stack, 1));
+
+async function main() {
+  const { values, positionals } = await readCommandLine({ options: OPTIONS, help: () => HELP });
+  const [name, ...scenes] = positionals;
+  if (!Object.hasOwn(SUITES, name ?? ''))
+    throw new Problem(
+      `There is no suite '${name ?? ''}'. The suites are: ${Object.keys(SUITES).join(', ')}.`,
+    );
+  await ensureModules({ signal });
+  const { run } = await import(SUITES[name]);
+  process.exit(await run({ ...values, scenes, say, signal }));
+}
