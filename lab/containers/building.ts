@@ -1,5 +1,4 @@
 /** The images: built by every builder, their layers, and what can be seen of the CUDA image without a card. */
-import { execFileSync } from 'node:child_process';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -83,23 +82,45 @@ export async function cuda(): Promise<string> {
   const built = await timed(['worker-cuda'], () => compose('--profile', 'gpu', 'build', 'worker-cuda'));
   const folder = mkdtempSync(join(tmpdir(), 'lehr-libcuda-'));
   try {
-    const stub = join(folder, 'libcuda.so.1');
-    writeFileSync(join(folder, 'empty.c'), '');
-    execFileSync('gcc', ['-shared', '-Wl,-soname,libcuda.so.1', '-o', stub, join(folder, 'empty.c')]);
+    const stub = await libcuda(folder);
     const without = await opened([]);
     if (!without.includes('libcuda.so.1')) throw new Error(`without a driver ONNX Runtime says: ${without}`);
     const withStub = await opened(['--volume', `${stub}:/usr/lib/x86_64-linux-gnu/libcuda.so.1:ro`]);
-    if (/libcuda\.so\.1|cannot open shared object/.test(withStub))
-      throw new Error(`with a stub: ${withStub}`);
-    return `${built}; without libcuda.so.1 the provider does not load; with a stub of it: ${withStub.slice(0, 200)}`;
+    if (withStub.includes('Failed to load')) throw new Error(`with a stub: ${withStub}`);
+    return `${built}; without libcuda.so.1 the provider does not load; with a stub of it: ${/CUDA failure[^;]*/.exec(withStub)?.[0]}`;
   } finally {
     rmSync(folder, { recursive: true });
   }
 }
 
+/** A library with the functions of the driver that the provider names. Each one answers CUDA_ERROR_NO_DEVICE. */
+async function libcuda(folder: string): Promise<string> {
+  const container = (await docker('create', 'lehr-worker-cuda')).trim();
+  const provider =
+    '/lehr/node_modules/onnxruntime-node/bin/napi-v6/linux/x64/libonnxruntime_providers_cuda.so';
+  await docker('cp', `${container}:${provider}`, folder);
+  await docker('rm', container);
+  const symbols = await run('nm', [
+    '-D',
+    '--undefined-only',
+    join(folder, 'libonnxruntime_providers_cuda.so'),
+  ]);
+  const functions = [...symbols.matchAll(/ U (cu[A-Z]\w+)$/gm)].map(
+    ([, name]) => `int ${name}(void) { return 100; }`,
+  );
+  writeFileSync(join(folder, 'stub.c'), functions.join('\n'));
+  const stub = join(folder, 'libcuda.so.1');
+  await run('gcc', ['-shared', '-fPIC', '-Wl,-soname,libcuda.so.1', '-o', stub, join(folder, 'stub.c')]);
+  return stub;
+}
+
+/** What ONNX Runtime prints, without line breaks. */
 async function opened(options: readonly string[]): Promise<string> {
-  const said = await docker('run', '--rm', '--read-only', ...options, 'lehr-worker-cuda', 'node', '-e', OPEN);
-  return said.trim().split('\n').at(-1) ?? '';
+  const shell = ['sh', '-c', 'node -e "$0" 2>&1', OPEN];
+  return (await docker('run', '--rm', '--read-only', ...options, 'lehr-worker-cuda', ...shell)).replaceAll(
+    /\s+/g,
+    ' ',
+  );
 }
 
 export interface Image {

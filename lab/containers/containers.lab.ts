@@ -51,6 +51,7 @@ const chosen = [...BUILDS, ...SCENES].filter(([name]) => wanted.length === 0 || 
 test.each(chosen)('%s: %s', async (name, sentence, act) => {
   const place = [...BUILDS, ...SCENES].findIndex(([each]) => each === name);
   const scene = await newScene();
+  await clear(scene);
   const began = performance.now();
   const note = (passed: boolean, seen: string, jobs = 0, repeated = 0): void => {
     const seconds = Math.round((performance.now() - began) / 1000);
@@ -66,13 +67,17 @@ test.each(chosen)('%s: %s', async (name, sentence, act) => {
     note(true, seen, accepted, repeatedAttempts);
   } catch (error) {
     note(false, (error as Error).message.slice(0, 2000));
-    for (const id of await scene.client.list().catch(() => [])) {
-      await scene.client.cancel(id).catch(() => {});
-      await scene.client.remove(id).catch(() => {});
-    }
     throw error;
   }
 });
+
+/** Removes the jobs that a failed scene left. Before the first scene there is no API. */
+async function clear({ client }: Scene): Promise<void> {
+  for (const id of await client.list().catch(() => [])) {
+    await client.cancel(id).catch(() => {});
+    await client.remove(id).catch(() => {});
+  }
+}
 
 afterAll(async () => {
   endFollowing();

@@ -10,7 +10,7 @@ const { startEngine, stopEngine } = (await import(new URL('./engine.mjs', import
   startEngine(): Promise<void>;
   stopEngine(): Promise<void>;
 };
-const JOBS = 4;
+const JOBS = 6;
 /** Whatever is not up is started, as a person would. */
 const UP = ['up', '--detach', '--wait'];
 
@@ -27,8 +27,8 @@ async function readyAgain(): Promise<string> {
 }
 
 /** Jobs of which one runs already. */
-async function running({ client, slowJobs }: Scene): Promise<string[]> {
-  const ids = await slowJobs(JOBS);
+async function running({ client, slowJobs }: Scene, size?: number): Promise<string[]> {
+  const ids = await slowJobs(JOBS, size);
   await client.reached(ids.slice(0, 1), 'running', 600_000);
   return ids;
 }
@@ -56,7 +56,8 @@ export const killed =
   };
 
 export async function drained(scene: Scene): Promise<string> {
-  const ids = await running(scene);
+  // Longer than LEHR_DRAIN_S.
+  const ids = await running(scene, 512);
   const [container] = await containersOf('worker-cpu');
   const began = performance.now();
   await compose('stop', 'worker-cpu');

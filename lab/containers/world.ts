@@ -14,7 +14,7 @@ const S3 = 'http://127.0.0.1:8333';
 export const HOOK = 'http://receiver:8000/hook';
 /** Of objects that belong to a job. */
 const PREFIXES = ['out/', 'in/', 'checkpoints/'];
-const SETTLE_MS = 180_000;
+const SETTLE_MS = 90_000;
 
 export interface Scene {
   readonly client: RecordedClient;
@@ -22,8 +22,8 @@ export interface Scene {
   readonly key: string;
   /** Reads what the receiver of webhooks has printed and prints. */
   follow(): Promise<void>;
-  /** Jobs that take a while, each with a webhook. */
-  slowJobs(count: number): Promise<string[]>;
+  /** Jobs that take a while, each with a webhook; larger pictures take longer. */
+  slowJobs(count: number, size?: number): Promise<string[]>;
   /** For a scene that loses its jobs on purpose. */
   forget(): void;
   judged(): Promise<Verdict>;
@@ -63,9 +63,9 @@ export async function newScene(): Promise<Scene> {
     received,
     key,
     follow,
-    slowJobs: async (count) => {
+    slowJobs: async (count, size = 256) => {
       await follow();
-      return client.submitMany(count, slow);
+      return client.submitMany(count, (seed) => slow(seed, size));
     },
     forget: () => {
       history.submissions.length = 0;
@@ -78,8 +78,8 @@ export async function newScene(): Promise<Scene> {
   };
 }
 
-const slow = (seed: number): JobFields => ({
-  input: { prompt: 'a red circle on a blue background', steps: 40, seed },
+const slow = (seed: number, size: number): JobFields => ({
+  input: { prompt: 'a red circle on a blue background', steps: 100, width: size, height: size, seed },
   webhook: { url: HOOK, events: ['job.succeeded', 'job.failed'] },
   deadline_s: 1800,
 });
