@@ -37,7 +37,7 @@ Docker Engine, [compose.yaml](../infra/compose.yaml), and what happens to contai
 I1 to I7 of [Faults](faults.md) were checked: every accepted job ended once, its picture and its webhook are there, and a deleted job leaves nothing in
 Redis or the store.
 
-Commit ${commit}, ${new Date().toISOString().slice(0, 10)}; ${results.length} scenes in ${minutes} minutes, ${failed.length === 0 ? 'all passed' : `${failed.length} failed`}. ${cpus().length} cores, ${Math.round(totalmem() / 2 ** 30)} GiB, kernel ${release().split('-')[0]},
+Written at commit ${commit}, ${new Date().toISOString().slice(0, 10)}; ${results.length} scenes in ${minutes} minutes, ${failed.length === 0 ? 'all passed' : `${failed.length} failed`}. ${cpus().length} cores, ${Math.round(totalmem() / 2 ** 30)} GiB, kernel ${release().split('-')[0]},
 control groups version 1, Debian 12, no systemd; ${version('dockerd', '--version')}, ${version('runc', '--version')}, Compose 2.40.3, ${version('podman', '--version')}.
 The machine was shared, so the seconds are no measure of Lehr. A scene can be run alone, so the rows may come from several runs; a scene of the table in
 [containers.lab.ts](../lab/containers/containers.lab.ts) without a row here has no result yet.
