@@ -1,6 +1,6 @@
 /** Selectors and network policies of the chart: whoever must reach a pod is let in, on both sides. Skipped without Helm. */
 import { describe, expect, test } from 'vitest';
-import { CASES, helm, objectsIn } from './helm.ts';
+import { CASES, helm, objectsIn, objectsOf, template } from './helm.ts';
 import { type Labels, matches, ofKind, workloads } from './pod-facts.ts';
 
 const NAMES = Object.keys(CASES);
@@ -90,6 +90,14 @@ describe.skipIf(!helm)('With Helm', () => {
       }
     },
   );
+
+  test('Without ports outside, API and workers reach no address outside', () => {
+    const objects = objectsOf(template('--set-json', 'networkPolicies.outsidePorts=[]'));
+    const open = ofKind<Policy>(objects, 'NetworkPolicy').filter(({ spec }) =>
+      JSON.stringify(spec).includes('ipBlock'),
+    );
+    expect(open.map(({ name }) => name)).toEqual(['lehr-webhooks']);
+  });
 
   test('Nothing leads from a pod to the metadata service of its node', () => {
     const policies = ofKind<Policy>(objectsIn('the chart'), 'NetworkPolicy');
