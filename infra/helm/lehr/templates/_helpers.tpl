@@ -16,14 +16,14 @@ enableServiceLinks: false
 {{- with .root.Values.imagePullSecrets }}
 imagePullSecrets:
   {{- range . }}
-  - name: {{ . }}
+  - name: {{ quote . }}
   {{- end }}
 {{- end }}
 securityContext:
   runAsNonRoot: true
-  runAsUser: {{ .user }}
-  runAsGroup: {{ .user }}
-  fsGroup: {{ .user }}
+  runAsUser: {{ int64 .user }}
+  runAsGroup: {{ int64 .user }}
+  fsGroup: {{ int64 .user }}
   # Volumes with many files, such as a cache of models, are not changed file by file at every start.
   fsGroupChangePolicy: OnRootMismatch
   seccompProfile:
@@ -37,10 +37,17 @@ capabilities:
   drop: [ALL]
 {{- end }}
 
-{{/* Variables of a container. Takes the root, its own variables, and those that the chart sets. */}}
+{{/* Variables of a container. Takes the root, its own variables, and those that the chart sets; later ones win. */}}
 {{- define "lehr.env" -}}
 {{- $s3 := ternary (dict "LEHR_S3_ENDPOINT" "http://lehr-s3:8333") dict .root.Values.s3.enabled }}
-{{- range $name, $value := merge (dict "LEHR_STORE" "s3") .set .own .root.Values.env $s3 }}
+{{- $all := dict "LEHR_STORE" "s3" }}
+{{- /* No merge: it takes an empty text for a missing one. */}}
+{{- range list $s3 .root.Values.env .own .set }}
+{{- range $name, $value := . }}
+{{- $_ := set $all $name $value }}
+{{- end }}
+{{- end }}
+{{- range $name, $value := $all }}
 - name: {{ $name }}
   value: {{ $value | quote }}
 {{- end }}
@@ -52,7 +59,7 @@ capabilities:
 - name: {{ . }}
   valueFrom:
     secretKeyRef:
-      name: {{ $.secret }}
+      name: {{ quote $.secret }}
       key: {{ . }}
       {{- if $.optional }}
       optional: true
