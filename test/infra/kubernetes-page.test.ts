@@ -45,6 +45,25 @@ test('secrets.sh leaves out what the page says when addresses are given', () => 
   for (const { stringData } of secrets) expect(stringData.LEHR_REDIS_URL).toMatch(/^rediss:.*amazonaws/);
 });
 
+test('An upgrade waits for the new API processes before it replaces the workers', () => {
+  // The condition Available stays true while pods are replaced, because old ones still answer.
+  const [text] = blocks.filter(({ label }) => label === 'upgrade').map((each) => each.text);
+  const between = text.slice(text.indexOf('workerTag'), text.lastIndexOf('helm upgrade'));
+  for (const name of ['lehr-api', 'lehr-webhooks'])
+    expect(between).toContain(`kubectl -n lehr rollout status deployment/${name} `);
+});
+
+test('On AWS, the Secrets name the Redis of the stack, and come into a namespace that was made', () => {
+  const [text] = blocks.filter(({ label }) => label === 'aws').map((each) => each.text);
+  for (const earlier of [
+    'create namespace lehr',
+    'REDIS_API_URL=rediss:',
+    'REDIS_WORKER_URL=rediss:',
+    'umask 077',
+  ])
+    expect(text.split('secrets.sh')[0]).toContain(earlier);
+});
+
 test('The models of the page are valid, and the key for KEDA has a scope that exists', () => {
   const [{ models }] = values.map((text) => parse(text) as { models?: string }).filter((each) => each.models);
   expect(parseModels('/etc/lehr/models.yaml', models ?? '', 0).models).toHaveLength(1);
