@@ -57,8 +57,20 @@ test.each([
     'a name of a pool that is no name of an object',
     { pools: { 'A b': { ...(values.pools as Values).cpu! } } },
   ],
+  ['limits of a pool in a second place', { pools: { cpu: { scaling: { min: 2 } } } }],
+  ['no pools', { pools: null }],
 ])('The schema refuses %s', (_, given) => {
   expect(isValid(given)).toBe(false);
+});
+
+test('A value is taken away only where an empty one means the same', () => {
+  const free = (value: unknown) => ['""', '{}', '[]'].includes(JSON.stringify(value));
+  for (const [group, value] of Object.entries(values)) {
+    expect(isValid({ [group]: null }), group).toBe(free(value));
+    if (!isMap(value) || ['env', 'pools', 'testJob'].includes(group)) continue;
+    for (const [name, inner] of Object.entries(value))
+      expect(isValid({ [group]: { [name]: null } }), `${group}.${name}`).toBe(free(inner));
+  }
 });
 
 test('Every variable of the README is set by a value, by the chart or by a Secret', () => {

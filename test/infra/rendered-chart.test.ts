@@ -51,6 +51,8 @@ describe.skipIf(!helm)('With Helm', () => {
     ['apis.min=3', 'additional properties'],
     ['env.LEHR_API_KEY=secret', 'LEHR_API_KEY'],
     ['pools.cpu.scaler=maybe', 'pools.cpu.scaler'],
+    ['pools.cpu.scaler=hpa,pools.cpu.min=0', 'pools.cpu.min'],
+    ['pools.cpu.models={demo-text}', 'pools.cpu.modelsFile'],
   ])('Helm refuses --set %s, and says which value is wrong', (option, part) => {
     expect(() => template('--set', option)).toThrow(part);
   });

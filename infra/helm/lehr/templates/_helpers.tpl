@@ -6,7 +6,7 @@ app.kubernetes.io/component: {{ . }}
 
 {{/* An image of Lehr. Takes the root, the name of the image, a tag of its own, and a whole reference that replaces it. */}}
 {{- define "lehr.image" -}}
-{{- .reference | default (printf "%s%s:%s" .root.Values.registry .name (.tag | default .root.Values.tag | default .root.Chart.AppVersion)) }}
+{{- .reference | default (printf "%s%s:%s" (.root.Values.registry | default "") .name (.tag | default .root.Values.tag | default .root.Chart.AppVersion)) }}
 {{- end }}
 
 {{/* What every pod has. As the Pod Security Standard "restricted" demands; no pod calls the API server of the cluster. */}}
