@@ -8,6 +8,12 @@
 # and AWS_ACCESS_KEY_ID with AWS_SECRET_ACCESS_KEY, or NO_STORE_KEYS=1 where a role gives access to the bucket.
 set -eu
 
+# Half of a pair would make Secrets for two different servers.
+[ -z "${REDIS_API_URL:-}" ] || : "${REDIS_WORKER_URL:?must be set with REDIS_API_URL}"
+[ -z "${REDIS_WORKER_URL:-}" ] || : "${REDIS_API_URL:?must be set with REDIS_WORKER_URL}"
+[ -z "${AWS_ACCESS_KEY_ID:-}" ] || : "${AWS_SECRET_ACCESS_KEY:?must be set with AWS_ACCESS_KEY_ID}"
+[ -z "${AWS_SECRET_ACCESS_KEY:-}" ] || : "${AWS_ACCESS_KEY_ID:?must be set with AWS_SECRET_ACCESS_KEY}"
+
 random() {
   openssl rand -hex 24
 }

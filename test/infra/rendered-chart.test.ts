@@ -2,7 +2,7 @@
  * The objects that Helm makes of the chart agree with each other, with the images and with the code. Without Helm these tests are
  * skipped; `npm run test:cluster -- rendered` builds it.
  */
-import { execFileSync } from 'node:child_process';
+import { execFileSync, spawnSync } from 'node:child_process';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { parse } from 'yaml';
@@ -30,6 +30,18 @@ test('secrets.sh makes values that Lehr accepts, and passwords that are in the U
   );
   const values = secrets.flatMap(({ stringData }) => Object.values(stringData));
   expect(new Set(values).size).toBe(values.length);
+});
+
+test.each([
+  ['REDIS_API_URL', 'REDIS_WORKER_URL'],
+  ['REDIS_WORKER_URL', 'REDIS_API_URL'],
+  ['AWS_ACCESS_KEY_ID', 'AWS_SECRET_ACCESS_KEY'],
+  ['AWS_SECRET_ACCESS_KEY', 'AWS_ACCESS_KEY_ID'],
+])('secrets.sh prints nothing for %s without %s', (given, missing) => {
+  const options = { encoding: 'utf8', env: { PATH: process.env.PATH, [given]: 'x' } } as const;
+  const { status, stdout, stderr } = spawnSync('sh', [join(ROOT, 'infra/helm/secrets.sh')], options);
+  expect([status === 0, stdout]).toEqual([false, '']);
+  expect(stderr).toContain(missing);
 });
 
 describe.skipIf(!helm)('With Helm', () => {
