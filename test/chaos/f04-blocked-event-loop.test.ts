@@ -17,7 +17,7 @@ faultRow(
     const blocker = new URL('./block-loop.mjs', import.meta.url).href;
     const worker = await world.shippedWorker({ BLOCK_LOOP_MS: `${BLOCK_MS}` }, ['--import', blocker]);
     const { port } = await worker.logged('worker starts');
-    const ids = await client.submitMany(1, () => ({ webhook, input: { steps: 1000 } }));
+    const ids = await client.submitMany(1, () => ({ webhook, input: { steps: 999 } }));
     await client.reached(ids, 'running');
     history.fault('blocked');
     worker.signal('SIGHUP');
