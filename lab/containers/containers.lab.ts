@@ -46,10 +46,16 @@ const SCENES: readonly Row[] = [
   ['lost', 'All volumes are lost', volumesLost],
 ];
 const wanted = (process.env.LAB_SCENES ?? '').split(',').filter(Boolean);
-const chosen = [...BUILDS, ...SCENES].filter(([name]) => wanted.length === 0 || wanted.includes(name));
+const all = [...BUILDS, ...SCENES];
+const chosen = all.filter(([name]) => wanted.length === 0 || wanted.includes(name));
+// For the page, which names those that have no result.
+keep(
+  'scenes',
+  all.map(([name]) => name),
+);
 
 test.each(chosen)('%s: %s', async (name, sentence, act) => {
-  const place = [...BUILDS, ...SCENES].findIndex(([each]) => each === name);
+  const place = all.findIndex(([each]) => each === name);
   const scene = await newScene();
   await clear(scene);
   const began = performance.now();

@@ -17,17 +17,23 @@ const SHOWN_LAYER = /^(?:\d{2,3}(?:\.\d+)?MB|[\d.]+GB)$/;
 export function writePage(folder: string): void {
   const kept = readResults(folder);
   const images = (kept.get('images') ?? []) as Image[];
+  const scenes = (kept.get('scenes') ?? []) as string[];
   kept.delete('images');
+  kept.delete('scenes');
   const results = ([...kept.values()] as Result[]).sort((one, other) => one.place - other.place);
-  writeFileSync(join(ROOT, 'docs/containers.md'), page(results, images));
+  writeFileSync(join(ROOT, 'docs/containers.md'), page(results, images, scenes));
 }
 
-export function page(results: readonly Result[], images: readonly Image[]): string {
+export function page(
+  results: readonly Result[],
+  images: readonly Image[],
+  scenes: readonly string[],
+): string {
   const version = (program: string, ...args: string[]): string =>
     execFileSync(program, args, { encoding: 'utf8' }).trim().split('\n')[0];
   const commit = version('git', 'rev-parse', '--short=12', 'HEAD');
   const failed = results.filter(({ passed }) => !passed);
-  const minutes = Math.round(results.reduce((sum, { seconds }) => sum + seconds, 0) / 60);
+  const without = scenes.filter((scene) => !results.some(({ name }) => name === scene));
   return `# What containers did
 
 <!-- Written by npm run lab -- containers --write. -->
@@ -37,10 +43,10 @@ Docker Engine, [compose.yaml](../infra/compose.yaml), and what happens to contai
 I1 to I7 of [Faults](faults.md) were checked: every accepted job ended once, its picture and its webhook are there, and a deleted job leaves nothing in
 Redis or the store.
 
-Written at commit ${commit}, ${new Date().toISOString().slice(0, 10)}; ${results.length} scenes in ${minutes} minutes, ${failed.length === 0 ? 'all passed' : `${failed.length} failed`}. ${cpus().length} cores, ${Math.round(totalmem() / 2 ** 30)} GiB, kernel ${release().split('-')[0]},
-control groups version 1, Debian 12, no systemd; ${version('dockerd', '--version')}, ${version('runc', '--version')}, Compose 2.40.3, ${version('podman', '--version')}.
-The machine was shared, so the seconds are no measure of Lehr. A scene can be run alone, so the rows may come from several runs; a scene of the table in
-[containers.lab.ts](../lab/containers/containers.lab.ts) without a row here has no result yet.
+Written at commit ${commit}, ${new Date().toISOString().slice(0, 10)}: ${results.length - failed.length} of ${scenes.length} scenes passed, ${failed.length} failed${without.length > 0 ? `, and these have no result: ${without.join(', ')}` : ''}. A scene can be run
+alone, so the rows may come from several runs. ${cpus().length} cores, ${Math.round(totalmem() / 2 ** 30)} GiB, kernel ${release().split('-')[0]}, control groups version 1, Debian 12, no systemd;
+${version('dockerd', '--version')}, ${version('runc', '--version')}, Compose 2.40.3, ${version('podman', '--version')}. The machine was shared, so the seconds are no
+measure of Lehr.
 
 | Scene | Result | s | Jobs | Repeated | What was seen |
 | --- | --- | --- | --- | --- | --- |
