@@ -19,7 +19,7 @@ const BUILT = [...readText('infra/docker/docker-bake.hcl').matchAll(/\$\{REGISTR
 
 /** Hosts of examples, which nobody can take for ours; no host; and objects of Kubernetes, which kubectl names like this. */
 const EXAMPLE =
-  /^(?:registry\.example\.com|111122223333\.dkr\.ecr\.[\w-]+\.amazonaws\.com|\$\{?REGISTRY\}?|service|)(?:\/|$)/;
+  /^(?:registry\.example\.com|111122223333\.dkr\.ecr\.[\w-]+\.amazonaws\.com|\$\{?REGISTRY\}?|service|deployment|)(?:\/|$)/;
 const IMAGE =
   /(?<![\w./-])((?:[\w.${}-]+\/)*)(lehr-(?:api|worker-(?:cpu|cuda)|[\w-]+(?=:\d+\.\d)))(?![\w/-])/g;
 /** Packages by name, from a registry: not a file, and not `npx lehr` in a checkout. */
