@@ -14,7 +14,7 @@ containers   Builds all images with three builders, runs infra/compose.yaml on a
                --keep       leaves the containers and the engine running
                --write      writes docs/containers.md
 
-SCENE runs some scenes alone, by their names in the report. The work folder is ~/.cache/lehr-lab, or LEHR_LAB_HOME.
+SCENE runs some scenes alone, by their names in the report. The work folder is ~/.cache/lehr-lab.
 `;
 const OPTIONS = {
   from: { type: 'string', default: 'HEAD~1' },

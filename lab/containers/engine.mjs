@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 
 /** Programs, images and volumes; a second run needs only minutes because of it. */
-export const HOME = process.env.LEHR_LAB_HOME ?? join(homedir(), '.cache/lehr-lab');
+export const HOME = join(homedir(), '.cache/lehr-lab');
 /** Debian's client: another one may be first on PATH. */
 export const DOCKER = '/usr/bin/docker';
 export const ENGINE_ENV = {
