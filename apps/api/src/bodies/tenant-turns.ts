@@ -21,8 +21,11 @@ export class TenantTurns {
     this.#max = max;
   }
 
-  /** Rejects with `overloaded` when too many tasks of the tenant wait, and as `task` does. */
-  async run<T>(tenant: TenantId, task: () => Promise<T>): Promise<T> {
+  /**
+   * Rejects with `overloaded` when too many tasks of the tenant wait, and as `task` does. The tenant's next task begins when `rest`
+   * of the result has resolved too.
+   */
+  async run<T>(tenant: TenantId, task: () => Promise<T>, rest?: (result: T) => Promise<void>): Promise<T> {
     const line = this.#lines.get(tenant) ?? { length: 0, last: Promise.resolve() };
     if (line.length >= this.#max) {
       throw new LehrError(
@@ -37,12 +40,13 @@ export class TenantTurns {
     line.length += 1;
     const own = line.last.then(task);
     // The next one follows also when this one fails.
-    line.last = own.catch(() => {});
-    try {
-      return await own;
-    } finally {
-      line.length -= 1;
-      if (line.length === 0) this.#lines.delete(tenant);
-    }
+    line.last = own
+      .then(rest)
+      .catch(() => {})
+      .then(() => {
+        line.length -= 1;
+        if (line.length === 0) this.#lines.delete(tenant);
+      });
+    return own;
   }
 }

@@ -1,7 +1,8 @@
 import type { Job, JobId, TenantId } from '@lehr/shared';
 import type { JobRecord } from '@lehr/shared/records';
 import { keysOf, type Redis } from '@lehr/shared/redis';
-import { expect, test } from 'vitest';
+import { expect, test, vi } from 'vitest';
+import { manualClock } from '../../../../test/support/manual-clock.ts';
 import { JobPages } from './job-pages.ts';
 import type { Presenter } from './present.ts';
 
@@ -30,8 +31,20 @@ test('A tenant is shown one workflow at a time, beside those of other tenants an
   expect([...begun.keys()].sort()).toEqual(['first', 'other', 'picture']);
   show('first');
   await first;
-  await Promise.resolve();
-  expect(begun.has('second')).toBe(true);
+  await vi.waitFor(() => expect(begun.has('second')).toBe(true));
   show('second');
   await second;
+});
+
+test('The next page of a tenant waits in proportion to the bytes of the one before, and no other tenant does', async () => {
+  const clock = manualClock();
+  // What list.lua returns: the last id, whether there are more, the bytes that were read, and no record.
+  const redis = { defineCommand: () => {}, lehrList: async () => ['job_1', 0, 2 ** 20, []] };
+  const pages = new JobPages(redis as unknown as Redis, keysOf('test'), {} as Presenter, clock);
+  const readAt = async (tenant: string) => {
+    await pages.page(tenant as TenantId, { limit: 1 }, async () => {});
+    return clock.now();
+  };
+  const read = Promise.all([readAt('one'), readAt('one'), readAt('one'), readAt('two')]);
+  expect(await clock.until(read)).toEqual([0, 64, 128, 0]);
 });

@@ -1,8 +1,9 @@
 /**
  * What may be large of a tenant's jobs: pages, for the lists of all dialects, and workflows. A connection of their own reads them, and a
- * tenant gets one at a time: they delay other requests by no more than it takes to show a part of a page.
+ * tenant gets one at a time: they delay other requests by no more than it takes to show a part of a page. After a page the tenant's next
+ * one waits in proportion to its bytes, so that pages without end take a small part of the event loop only.
  */
-import { isJobId, type Job, type JobId, type TenantId } from '@lehr/shared';
+import { type Clock, isJobId, type Job, type JobId, systemClock, type TenantId } from '@lehr/shared';
 import { JobList, type JobRecord, type ListQuery } from '@lehr/shared/records';
 import type { Keys, Redis } from '@lehr/shared/redis';
 import { TenantTurns } from '../bodies/tenant-turns.ts';
@@ -14,15 +15,20 @@ interface PageQuery extends Omit<ListQuery, 'cursor'> {
   readonly cursor?: string | undefined;
 }
 
+/** Of records, for each ms that the tenant's next page waits: 64 ms for the largest page, which takes the event loop for about 10 ms. */
+const BYTES_PER_MS = 2 ** 14;
+
 export class JobPages {
   /** Reads the nodes of listed workflows over the connection of the lists. */
   readonly presenter: Presenter;
   readonly #list: JobList;
+  readonly #clock: Clock;
   /** Active requests of a tenant are few (limits/active-requests.ts), so none is refused here. */
   readonly #turns = new TenantTurns(Number.POSITIVE_INFINITY);
 
-  constructor(redis: Redis, keys: Keys, presenter: Presenter) {
+  constructor(redis: Redis, keys: Keys, presenter: Presenter, clock: Clock = systemClock) {
     this.presenter = presenter;
+    this.#clock = clock;
     this.#list = new JobList(redis, keys);
   }
 
@@ -39,8 +45,10 @@ export class JobPages {
     show: (record: JobRecord) => Promise<Shown>,
   ): Promise<{ readonly shown: Shown[]; readonly next: string | null }> {
     const cursor = query.cursor === undefined ? undefined : decodeCursor(query.cursor);
-    const { shown, next } = await this.#turns.run(tenant, () =>
-      this.#list.page(tenant, { ...query, cursor }, show),
+    const { shown, next } = await this.#turns.run(
+      tenant,
+      () => this.#list.page(tenant, { ...query, cursor }, show),
+      ({ bytes }) => this.#clock.sleep(bytes / BYTES_PER_MS),
     );
     return { shown, next: next === undefined ? null : Buffer.from(next).toString('base64url') };
   }

@@ -27,6 +27,8 @@ export interface Page<Shown> {
   readonly shown: Shown[];
   /** The id after which the next page begins; undefined at the end. */
   readonly next: JobId | undefined;
+  /** Of the records that were read. */
+  readonly bytes: number;
 }
 
 interface Part {
@@ -66,11 +68,11 @@ export class JobList {
     for (let parts = 0; parts < MAX_PARTS && shown.length < query.limit && bytes < MAX_BYTES; parts++) {
       const part = await this.#part(tenant, { ...query, limit: query.limit - shown.length, cursor: after });
       shown.push(...(await Promise.all(part.records.map(show))));
-      if (!part.more) return { shown, next: undefined };
       bytes += part.bytes;
+      if (!part.more) return { shown, next: undefined, bytes };
       after = part.last;
     }
-    return { shown, next: after };
+    return { shown, next: after, bytes };
   }
 
   async #part(
