@@ -48,3 +48,16 @@ test('The next page of a tenant waits in proportion to the bytes of the one befo
   const read = Promise.all([readAt('one'), readAt('one'), readAt('one'), readAt('two')]);
   expect(await clock.until(read)).toEqual([0, 64, 128, 0]);
 });
+
+test('The next workflow of a tenant waits in proportion to the texts of the one before', async () => {
+  const clock = manualClock();
+  const presenter = { job: async () => ({}) } as unknown as Presenter;
+  const redis = { defineCommand: () => {} } as unknown as Redis;
+  const pages = new JobPages(redis, keysOf('test'), presenter, clock);
+  const input = { nodes: Array.from({ length: 16 }, () => ({ input: { prompt: 'w'.repeat(2 ** 15) } })) };
+  const readAt = async (tenant: string) => {
+    await pages.job(record(tenant, 'job_1', { workflow: { nodes: [] }, input }));
+    return clock.now();
+  };
+  expect(await clock.until(Promise.all([readAt('one'), readAt('one'), readAt('two')]))).toEqual([0, 32, 0]);
+});

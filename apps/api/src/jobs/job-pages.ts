@@ -1,7 +1,7 @@
 /**
  * What may be large of a tenant's jobs: pages, for the lists of all dialects, and workflows. A connection of their own reads them, and a
- * tenant gets one at a time: they delay other requests by no more than it takes to show a part of a page. After a page the tenant's next
- * one waits in proportion to its bytes, so that pages without end take a small part of the event loop only.
+ * tenant gets one at a time: they delay other requests by no more than it takes to show a part of a page. After each one the tenant's next
+ * one waits in proportion to its bytes, so that reads without end take a small part of the event loop only.
  */
 import { type Clock, isJobId, type Job, type JobId, systemClock, type TenantId } from '@lehr/shared';
 import { JobList, type JobRecord, type ListQuery } from '@lehr/shared/records';
@@ -15,7 +15,7 @@ interface PageQuery extends Omit<ListQuery, 'cursor'> {
   readonly cursor?: string | undefined;
 }
 
-/** Of records, for each ms that the tenant's next page waits: 64 ms for the largest page, which takes the event loop for about 10 ms. */
+/** Of records, for each ms that the tenant's next read waits: 64 ms for the largest page, which takes the event loop for about 10 ms. */
 const BYTES_PER_MS = 2 ** 14;
 
 export class JobPages {
@@ -35,7 +35,8 @@ export class JobPages {
   /** A job alone, as the presenter shows it. */
   job(record: JobRecord, options?: Parameters<Presenter['job']>[1]): Promise<Job> {
     const show = () => this.presenter.job(record, options);
-    return record.workflow ? this.#turns.run(record.tenant, show) : show();
+    if (!record.workflow) return show();
+    return this.#turns.run(record.tenant, show, () => this.#pause(charactersOf(record.input)));
   }
 
   /** `next` is the cursor of the next page. Throws `invalid-request` for what is no cursor. */
@@ -48,9 +49,13 @@ export class JobPages {
     const { shown, next } = await this.#turns.run(
       tenant,
       () => this.#list.page(tenant, { ...query, cursor }, show),
-      ({ bytes }) => this.#clock.sleep(bytes / BYTES_PER_MS),
+      ({ bytes }) => this.#pause(bytes),
     );
     return { shown, next: next === undefined ? null : Buffer.from(next).toString('base64url') };
+  }
+
+  #pause(bytes: number): Promise<void> {
+    return this.#clock.sleep(bytes / BYTES_PER_MS);
   }
 }
 
@@ -58,4 +63,11 @@ function decodeCursor(cursor: string): JobId {
   const id = Buffer.from(cursor, 'base64url').toString();
   if (isJobId(id)) return id;
   throw refusal('invalid-request', [{ pointer: '?cursor', detail: 'is not a cursor of this list' }]);
+}
+
+/** Of all texts in a value: about its bytes, without writing it as JSON. */
+function charactersOf(value: unknown): number {
+  if (typeof value === 'string') return value.length;
+  if (typeof value !== 'object' || value === null) return 0;
+  return Object.values(value).reduce((sum: number, each) => sum + charactersOf(each), 0);
 }
