@@ -25,6 +25,10 @@ const WAIT_MS = 120_000;
 /** Longer than any job of a soak takes. */
 const MAX_LIFE_MS = 900_000;
 
+/** The sampler of the model draws nothing in one step, and the API refuses it. */
+const MIN_STEPS = 2;
+const MAX_STEPS = 40;
+
 const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
 
 /** One job of each kind, for the state in which a soak begins. */
@@ -42,7 +46,7 @@ export async function startSoakLoad({ client, random, webhook }: SoakLoadOptions
     const place = random.next();
     if (place < 0.1) return speech(audio, hook);
     if (place < 0.2) return workflow(audio, hook);
-    return picture(1 + random.below(40), hook);
+    return picture(MIN_STEPS + random.below(MAX_STEPS - MIN_STEPS + 1), hook);
   };
   const call = async (): Promise<void> => {
     while (!stop.signal.aborted) {
