@@ -189,7 +189,7 @@ async function firstPicture(child: ChildProcess, draw: Draw, side: number): Prom
     prompt: 'warm up',
     width: side,
     height: side,
-    inference_steps: 1,
+    inference_steps: 2,
     guidance_scale: 3,
     seed: 1,
   };
