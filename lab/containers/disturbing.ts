@@ -71,6 +71,7 @@ export async function drained(scene: Scene): Promise<string> {
     ]);
   await compose(...UP);
   const queued = jobs.filter((job) => job?.status === 'queued').length;
+  expect(queued).toBeGreaterThan(0);
   return `stopped after ${took} s with exit code 0; ${queued} of ${ids.length} jobs went back to the queue without an attempt spent`;
 }
 
