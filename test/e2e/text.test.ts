@@ -89,25 +89,29 @@ function engineOf(worker: number): number {
 }
 
 test.runIf(process.platform === 'linux')(
-  'After a kill -9 of the engine in the middle of a job of texts, the job is run again in the same attempt',
+  'After a kill -9 of the engine in the middle of jobs of texts, each is run again in the same attempt',
   async () => {
     const stack = await textStack(server, ['bert-sentences']);
     const texts = Array.from({ length: 2000 }, (_, i) => `${'circle '.repeat(40)}number ${i}`);
     const engine = engineOf(stack.serving.pid);
-    const response = await stack.ask('POST', '/v1/jobs', {
-      type: 'text-embedding',
-      input: { texts, truncate: true },
+    // So many that a fast engine is still at work when the progress of the first has reached this test.
+    const posted = Array.from({ length: 4 }, async () => {
+      const input = { texts, truncate: true };
+      const response = await stack.ask('POST', '/v1/jobs', { type: 'text-embedding', input });
+      return ((await response.json()) as Job).id;
     });
-    const { id } = (await response.json()) as Job;
+    const ids = await Promise.all(posted);
     // The engine reports its progress once it has run a part of the texts.
-    for await (const { event } of readEvents(await stack.ask('GET', `/v1/jobs/${id}/events`))) {
+    for await (const { event } of readEvents(await stack.ask('GET', `/v1/jobs/${ids[0]}/events`))) {
       if (event === 'job.progress') break;
     }
     process.kill(engine, 'SIGKILL');
-    expect((await stack.serving.logged('engine died')).running).toBe(1);
-    const job = await stack.over(id);
-    expect(job).toMatchObject({ status: 'succeeded', attempt: 1 });
-    expect(job.output?.dimensions).toBe(32);
+    expect((await stack.serving.logged('engine died')).running).toBeGreaterThan(0);
+    for (const id of ids) {
+      const job = await stack.over(id);
+      expect(job).toMatchObject({ status: 'succeeded', attempt: 1 });
+      expect(job.output?.dimensions).toBe(32);
+    }
     const again = await run(stack, 'text-embedding', { texts: [texts[1999]], truncate: true });
     expect(again.status).toBe('succeeded');
   },

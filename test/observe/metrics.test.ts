@@ -6,8 +6,8 @@ import { metricsOf } from '../../infra/observe/metrics-of.ts';
 import { ROOT, readText } from '../house/readme.ts';
 
 const NAMES = new Set<string>(Object.values(METRICS).map(({ name }) => name));
-/** Made by Prometheus from others; or the beginnings of API keys. */
-const OTHER = /^lehr_(?:live|test|local|bench|dev|prod)_|_$/;
+/** Made by Prometheus from others; the beginnings of API keys; or the volume of Redis in compose. */
+const OTHER = /^lehr_(?:(?:live|test|local|bench|dev|prod)_|redis$)|_$/;
 
 test('Every metric that a page, a dashboard, an alert, a chart or a scaler names is one that Lehr has', () => {
   const files = execFileSync(

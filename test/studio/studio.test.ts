@@ -24,10 +24,12 @@ describe.skipIf(!chromiumPath)('the studio', () => {
     LONG,
     async () => {
       const stack = await demoStack(world.redis);
-      await stack.worker();
       const { page, complaints } = await openStudio(world.browser);
       await enter(page, stack);
       await make(page, `${PROMPT}${', flat'.repeat(60)}`);
+      // The page follows the job before a worker has it: a fast worker could end a picture before it knew that somebody watches.
+      await page.getByText('Next in line').waitFor();
+      await stack.worker();
       await page.locator('.pane-preview').waitFor();
       expect(await page.locator('.result').count()).toBe(0);
       await finished(page);
