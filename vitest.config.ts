@@ -98,7 +98,12 @@ export default defineConfig({
         ssr,
         test: {
           name: 'whole',
-          include: ['test/!(chaos)/**/*.test.ts', 'test/chaos/removed-jobs.test.ts', ...PINNED_FAULTS],
+          include: [
+            'test/!(chaos)/**/*.test.ts',
+            'lab/**/*.test.ts',
+            'test/chaos/removed-jobs.test.ts',
+            ...PINNED_FAULTS,
+          ],
           globalSetup: ['test/support/build.ts'],
           exclude: ['test/bench/**'],
           testTimeout: 120_000,

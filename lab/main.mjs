@@ -5,7 +5,7 @@ import { say, signal, stopAndExit, stopOnSignals } from '../infra/local/lifecycl
 import { ensureModules } from '../infra/local/modules.mjs';
 import { Problem } from '../infra/local/problem.mjs';
 
-const SUITES = { containers: './containers/suite.mjs' };
+const SUITES = { containers: './containers/suite.mjs', cluster: './cluster/suite.mjs' };
 const HELP = `Usage: npm run lab -- SUITE [SCENE ...] [options]
 
 containers   Builds all images with three builders, runs infra/compose.yaml on a Docker Engine of its own, disturbs it, and
@@ -13,11 +13,15 @@ containers   Builds all images with three builders, runs infra/compose.yaml on a
                --from REF   the commit that the upgrade begins with (default HEAD~1)
                --keep       leaves the containers and the engine running
                --write      writes docs/containers.md
+cluster      Builds a Kubernetes control plane, installs the chart and its examples on it and writes docs/cluster.md. Needs Go.
+             The first run takes about an hour longer. 'rendered' builds Helm only, for the tests of what it makes of the chart.
+               --cache FOLDER   where the programs are built and kept (default ~/.cache/lehr-cluster)
 
-SCENE runs some scenes alone, by their names in the report. The work folder is ~/.cache/lehr-lab.
+SCENE runs some scenes alone, by their names in the report. The work folder of containers is ~/.cache/lehr-lab.
 `;
 const OPTIONS = {
   from: { type: 'string', default: 'HEAD~1' },
+  cache: { type: 'string' },
   keep: { type: 'boolean', default: false },
   write: { type: 'boolean', default: false },
 };

@@ -9,7 +9,7 @@ import { ROOT } from '../house/readme.ts';
 export const CHART = 'infra/helm/lehr';
 export const EXAMPLES = readdirSync(join(ROOT, CHART, 'examples')).map((file) => file.replace('.yaml', ''));
 
-/** Where `npm run test:cluster` keeps what it builds, and the PATH. */
+/** Where `npm run lab -- cluster` keeps what it builds, and the PATH. */
 const FOLDERS = [join(homedir(), '.cache/lehr-cluster/bin'), ...(process.env.PATH ?? '').split(delimiter)];
 /** Undefined where there is none. */
 export const helm = FOLDERS.map((folder) => join(folder, 'helm')).find((path) => existsSync(path));

@@ -1,5 +1,5 @@
 /**
- * The commands and values of docs/kubernetes.md and docs/aws.md. `npm run test:cluster` runs those of the first that need a cluster on a
+ * The commands and values of docs/kubernetes.md and docs/aws.md. `npm run lab -- cluster` runs those of the first that need a cluster on a
  * control plane.
  */
 import { execFileSync } from 'node:child_process';

@@ -1,6 +1,6 @@
 /**
  * The objects that Helm makes of the chart agree with each other, with the images and with the code. Without Helm these tests are
- * skipped; `npm run test:cluster -- rendered` builds it.
+ * skipped; `npm run lab -- cluster rendered` builds it.
  */
 import { execFileSync, spawnSync } from 'node:child_process';
 import { join } from 'node:path';

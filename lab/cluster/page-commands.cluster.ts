@@ -2,8 +2,8 @@
 import { spawnSync } from 'node:child_process';
 import { delimiter } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { blocksOf, ROOT, readText } from '../house/readme.ts';
-import { tempFolder } from '../support/tiny-models.ts';
+import { blocksOf, ROOT, readText } from '../../test/house/readme.ts';
+import { tempFolder } from '../../test/support/tiny-models.ts';
 import { ControlPlane } from './control-plane.ts';
 import { nodes, volumes } from './nodes.ts';
 import { applyDefinitions, type Pod, pathOf } from './objects.ts';

@@ -2,7 +2,7 @@ import { spawn } from 'node:child_process';
 import { createInterface } from 'node:readline';
 import { expect, onTestFinished, test, vi } from 'vitest';
 
-const KEEPER = new URL('../../infra/cluster/keeper.mjs', import.meta.url).pathname;
+const KEEPER = new URL('./keeper.mjs', import.meta.url).pathname;
 /** Starts two programs that do not end by themselves, and prints what the keeper says. */
 const OWNER = `
   const keeper = require('node:child_process').fork(${JSON.stringify(KEEPER)});

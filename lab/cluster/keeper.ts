@@ -1,10 +1,10 @@
-/** The process that runs the programs of a control plane and ends them when this one ends (infra/cluster/keeper.mjs). */
+/** The process that runs the programs of a control plane and ends them when this one ends (keeper.mjs). */
 import { type ChildProcess, fork } from 'node:child_process';
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 
-const PROGRAM = fileURLToPath(new URL('../../infra/cluster/keeper.mjs', import.meta.url));
+const PROGRAM = fileURLToPath(new URL('./keeper.mjs', import.meta.url));
 const LOG_SHOWN = 2000;
 
 export interface KeptProgram {

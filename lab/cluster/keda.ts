@@ -1,7 +1,7 @@
 /** KEDA's operator and its metrics adapter as processes of a control plane. */
 import { mkdirSync, readFileSync, renameSync } from 'node:fs';
 import { join } from 'node:path';
-import { freePort } from '../support/ports.ts';
+import { freePort } from '../../test/support/ports.ts';
 import { Authority } from './certificates.ts';
 import type { ControlPlane } from './control-plane.ts';
 import { documents } from './nodes.ts';

@@ -6,7 +6,7 @@ import { execFile } from 'node:child_process';
 import { mkdtempSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
-import { freePort } from '../support/ports.ts';
+import { freePort } from '../../test/support/ports.ts';
 import { Authority, privateKey } from './certificates.ts';
 import { Keeper } from './keeper.ts';
 import { Kube } from './kube.ts';

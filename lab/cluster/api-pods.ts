@@ -1,7 +1,7 @@
 /** Plays the kubelet for the pods of the API with real API processes: each is reached by the address of its pod. */
-import type { LehrProcess } from '../support/lehr-process.ts';
-import { startLehr } from '../support/lehr-process.ts';
-import { freePort } from '../support/ports.ts';
+import type { LehrProcess } from '../../test/support/lehr-process.ts';
+import { startLehr } from '../../test/support/lehr-process.ts';
+import { freePort } from '../../test/support/ports.ts';
 import type { Watch } from './kube.ts';
 import type { Pod } from './objects.ts';
 

@@ -2,7 +2,7 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parseAllDocuments } from 'yaml';
-import { freePort } from '../support/ports.ts';
+import { freePort } from '../../test/support/ports.ts';
 import type { ControlPlane } from './control-plane.ts';
 import type { KubeItem } from './kube.ts';
 import { documents } from './nodes.ts';

@@ -1,4 +1,4 @@
-/** The suite on a real Kubernetes control plane, by `npm run test:cluster`. One file at a time: each has a control plane. */
+/** The suite on a real Kubernetes control plane, by `npm run lab -- cluster`. One file at a time: each has a control plane. */
 import { defineConfig } from 'vitest/config';
 
 const resolve = { conditions: ['lehr-source', 'node', 'default'] };
@@ -8,9 +8,9 @@ export default defineConfig({
   ssr: { resolve: { conditions: resolve.conditions, externalConditions: resolve.conditions } },
   test: {
     root: new URL('../..', import.meta.url).pathname,
-    include: ['test/cluster/*.cluster.ts', 'test/infra/rendered-*.test.ts'],
+    include: ['lab/cluster/*.cluster.ts', 'test/infra/rendered-*.test.ts'],
     fileParallelism: false,
-    globalSetup: ['test/cluster/write-page.ts'],
+    globalSetup: ['lab/cluster/write-page.ts'],
     testTimeout: 1_500_000,
     hookTimeout: 300_000,
     expect: { poll: { timeout: 60_000 } },
