@@ -2,6 +2,9 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { assignVersion } from '../../apps/api/src/rollouts/assign.ts';
 import type { StoredRollout } from '../../apps/api/src/rollouts/rollout.ts';
+import type { Queue } from '../../packages/shared/src/index.ts';
+import { expireOverdue, requeueLost } from '../../packages/shared/src/queue/index.ts';
+import { redisNow } from '../../packages/shared/src/redis/index.ts';
 import { problemOf } from '../support/api-world.ts';
 import { keyHolder } from '../support/key-holder.ts';
 import { startRedis, type TestRedis } from '../support/redis.ts';
@@ -79,6 +82,40 @@ describe('The version of a job', () => {
     const outcomes = await rollouts.outcomes(id);
     expect([...outcomes.canary.ends, ...outcomes.stable.ends]).toEqual([['succeeded', 1]]);
     expect((await world.get(canary.id)).status).toBe('succeeded');
+  });
+
+  test('Jobs that wait for the version that lost are run by its next worker, expire by their deadline, or are canceled', async () => {
+    const world = await rolloutWorld(server.url);
+    const { redis, keys, queues, records } = world.parts;
+    await world.deploy({ version: '2', weight: 0.001, sticky_by: 'job' });
+    const [waiting, dated, canceled] = [
+      await postWith(world.ask),
+      await postWith(world.ask, { deadline_s: 60 }),
+      await postWith(world.ask),
+    ];
+    await world.serve('2');
+    expect((await world.change('promoted')).status).toBe(200);
+    const listed = async () => {
+      const { data } = (await (await world.ask('GET', '/v1/queues')).json()) as { data: Queue[] };
+      return data.find(({ model }) => model === 'sd@1');
+    };
+    await expect.poll(listed, { timeout: 10_000 }).toMatchObject({ waiting: 3, workers: 0 });
+    const later = (await redisNow(redis)) + 61_000;
+    expect(await requeueLost(redis, keys, queues, records, later)).toEqual([]);
+    const expired = await expireOverdue(redis, keys, queues, records, later);
+    expect(expired.map(({ id }) => id)).toEqual([dated.id]);
+    expect((await world.ask('POST', `/v1/jobs/${canceled.id}/cancel`)).status).toBe(200);
+    await world.serve('1', '2');
+    const claim = await world.worker.take(QUEUE.stable);
+    expect(claim.jobId).toBe(waiting.id);
+    await succeedAfter(world, claim, 5);
+    const ends = await Promise.all([waiting, dated, canceled].map(({ id }) => world.get(id)));
+    expect(ends.map(({ status, model }) => [status, model])).toEqual([
+      ['succeeded', 'sd@1'],
+      ['expired', 'sd@1'],
+      ['canceled', 'sd@1'],
+    ]);
+    expect(await listed()).toMatchObject({ waiting: 0, running: 0 });
   });
 
   test('A version without a live worker gets no jobs, also while its worker drains', async () => {
@@ -210,7 +247,7 @@ describe('Changing a rollout', () => {
     await world.serve('1', '2', '3');
     const { id } = await world.deploy({ version: '2', weight: 10 });
     await world.change('promoted');
-    const change = { state: 'promoted', rollout: id, move_queued: true };
+    const change = { state: 'promoted', rollout: id };
     expect((await world.ask('PATCH', '/v1/rollouts/sd', change)).status).toBe(200);
     const later = await world.deploy({ version: '3', weight: 10 });
     const { status, detail } = await problemOf(await world.ask('PATCH', '/v1/rollouts/sd', change));

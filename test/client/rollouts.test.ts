@@ -47,9 +47,6 @@ test('The commands of docs/rollouts.md work in their order', { timeout: 120_000 
   expect(await shell('rollback')).toMatch(
     /sd@2 is rolled back: all callers get 1\ncolours are off\n[\s\S]*sd has no rollout any more/,
   );
-  const moved = await shell('move');
-  expect(moved).toMatch(/is promoted: all callers get it[\s\S]*0 waiting jobs moved to sd@2\n/);
-  expect(moved).toMatch(/0 waiting jobs moved to sd@1\n$/);
   expect(await shell('shadow')).toMatch(
     /shadows of 10% of the jobs: 0 compared, 0 equal; 0 dropped[\s\S]*sd@2 gets 10% of the callers/,
   );
@@ -60,7 +57,6 @@ test('The commands of docs/rollouts.md work in their order', { timeout: 120_000 
   expect(BLOCKS.filter(({ language }) => language === 'sh').map(({ label }) => label)).toEqual([
     'deploy',
     'rollback',
-    'move',
     'shadow',
     'automatic',
   ]);
@@ -89,20 +85,6 @@ async function replaceRollout(world: RolloutWorld): Promise<string> {
   const { id } = await world.deploy({ version: '2', weight: 20 });
   return id;
 }
-
-test('lehr models promote --move-queued does not end a rollout that began while the command ran', async () => {
-  const world = await rolloutWorld(server.url);
-  await world.deploy({ version: '2', weight: 10 });
-  let replaced: string | undefined;
-  const lehr = await commandFor(async (request, bindings) => {
-    if (request.method === 'PATCH') replaced = await replaceRollout(world);
-    return world.app.fetch(request, bindings);
-  });
-  const { code, stderr } = await lehr(['models', 'promote', 'sd', '--move-queued']);
-  expect(stderr).toMatch(/The rollout of sd is ro_\w+ by now, not ro_\w+\./);
-  expect(code).toBe(65);
-  expect(await world.rollout()).toMatchObject({ id: replaced, state: 'running' });
-});
 
 test('lehr models rollback --rollout ends only the rollout with this id', async () => {
   const world = await rolloutWorld(server.url);

@@ -668,8 +668,6 @@ export interface components {
                 readonly nodes?: readonly components["schemas"]["NodeState"][] | undefined;
                 /** @description The job that this one repeats. */
                 readonly retried_from?: string | undefined;
-                /** @description The version of the model that the job had before, when an administrator moved it to another one while it waited. */
-                readonly moved_from?: string | undefined;
                 readonly links: {
                     /** Format: uri */
                     readonly self: string;
@@ -932,8 +930,6 @@ export interface components {
             readonly nodes?: readonly components["schemas"]["NodeState"][] | undefined;
             /** @description The job that this one repeats. */
             readonly retried_from?: string | undefined;
-            /** @description The version of the model that the job had before, when an administrator moved it to another one while it waited. */
-            readonly moved_from?: string | undefined;
             readonly links: {
                 /** Format: uri */
                 readonly self: string;
@@ -1933,12 +1929,6 @@ export interface components {
             };
             readonly shadow: components["schemas"]["RolloutShadow"];
             readonly analysis: components["schemas"]["RolloutAnalysis"];
-            /** @description The answer to `move_queued`; `more`: others may be left, send it again. */
-            readonly moved?: {
-                /** @description Waiting jobs that were moved. */
-                readonly jobs: number;
-                readonly more: boolean;
-            } | undefined;
             /** @description What happened to the rollouts of this model, newest first, at most 100. */
             readonly history: readonly components["schemas"]["RolloutEvent"][];
         };
@@ -2061,8 +2051,6 @@ export interface components {
             readonly reason?: string | undefined;
             /** @description The id of the rollout that is meant: the request is refused when the model has another one by now. Left out: the one that it has. */
             readonly rollout?: string | undefined;
-            /** @description With `promoted` or `rolled-back`: jobs of this rollout that still wait for the other version are moved to the one that all get now, also when the rollout has that state already. At most 10,000 in a request. Left out: workers of the other version finish them. */
-            readonly move_queued?: boolean | undefined;
         };
         readonly NewKey: {
             readonly id: string;
@@ -2247,7 +2235,7 @@ export interface components {
         };
         readonly AuditEntry: {
             /** @enum {string} */
-            readonly action: "key.created" | "key.changed" | "key.revoked" | "webhook-secret.created" | "webhook-secret.shown" | "webhook-secret.rotated" | "admin.refused" | "session.created" | "session.ended" | "session.refused" | "rollout.deployed" | "rollout.changed" | "rollout.paused" | "rollout.resumed" | "rollout.promoted" | "rollout.rolled-back" | "rollout.removed" | "rollout.moved-jobs";
+            readonly action: "key.created" | "key.changed" | "key.revoked" | "webhook-secret.created" | "webhook-secret.shown" | "webhook-secret.rotated" | "admin.refused" | "session.created" | "session.ended" | "session.refused" | "rollout.deployed" | "rollout.changed" | "rollout.paused" | "rollout.resumed" | "rollout.promoted" | "rollout.rolled-back" | "rollout.removed";
             /** @description The id of the key that made the request; `root` is the configured key, and `lehr` what Lehr decided about a rollout. Null: a request without a known key, or Lehr itself. */
             readonly actor: string | null;
             /** @description The tenant that the action is about; null when it is about none. */
@@ -5005,7 +4993,7 @@ export interface operations {
             readonly query?: {
                 /** @description Entries about this tenant. */
                 readonly tenant?: string;
-                readonly action?: "key.created" | "key.changed" | "key.revoked" | "webhook-secret.created" | "webhook-secret.shown" | "webhook-secret.rotated" | "admin.refused" | "session.created" | "session.ended" | "session.refused" | "rollout.deployed" | "rollout.changed" | "rollout.paused" | "rollout.resumed" | "rollout.promoted" | "rollout.rolled-back" | "rollout.removed" | "rollout.moved-jobs";
+                readonly action?: "key.created" | "key.changed" | "key.revoked" | "webhook-secret.created" | "webhook-secret.shown" | "webhook-secret.rotated" | "admin.refused" | "session.created" | "session.ended" | "session.refused" | "rollout.deployed" | "rollout.changed" | "rollout.paused" | "rollout.resumed" | "rollout.promoted" | "rollout.rolled-back" | "rollout.removed";
                 readonly limit?: number;
                 /** @description `next_cursor` of the previous page. */
                 readonly cursor?: string;

@@ -78,7 +78,6 @@ export class Presenter {
       metadata: record.metadata,
       ...(nodes && { nodes }),
       ...(record.retried_from !== undefined && { retried_from: record.retried_from }),
-      ...(record.moved_from !== undefined && { moved_from: record.moved_from }),
       links: {
         self,
         events: `${self}/events`,

@@ -137,18 +137,10 @@ const CHANGES: Readonly<Record<RolloutState, { action: RolloutAction; from: read
   'rolled-back': { action: 'rolled-back', from: ['running', 'paused', 'promoted'] },
 };
 
-/** The versions from and to which waiting jobs are moved when a rollout is in this state. */
-export const movedBetween = ({
-  state,
-  stable,
-  canary,
-}: Pick<StoredRollout, 'state' | 'stable' | 'canary'>): { readonly from: string; readonly to: string } =>
-  state === 'promoted' ? { from: stable, to: canary } : { from: canary, to: stable };
-
 /** Undefined when the rollout is in that state already. Throws `not-found` and `conflict`. */
 export function changeStep(
   context: Pick<DeployContext, 'model' | 'workersOf' | 'now' | 'by'>,
-  { state, reason, rollout, move_queued = false }: RolloutChange,
+  { state, reason, rollout }: RolloutChange,
   current: StoredRollout | undefined,
   { evidence }: Pick<Analysis, 'evidence'>,
 ): RolloutStep | undefined {
@@ -158,8 +150,6 @@ export function changeStep(
       'conflict',
       `The rollout of ${context.model} is ${current.id} by now, not ${rollout}.`,
     );
-  // Else the jobs would wait for nothing.
-  if (move_queued) checkServed(context, movedBetween({ ...current, state }).to);
   if (current.state === state) return undefined;
   const { action, from } = CHANGES[state];
   if (!from.includes(current.state)) {

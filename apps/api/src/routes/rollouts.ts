@@ -16,7 +16,6 @@ import { actorOf } from '../middleware/actor.ts';
 import { requires } from '../middleware/auth.ts';
 import { BEARER, problemsWithKey } from '../responses.ts';
 import { changeStep, deployStep, noRollout, removeStep } from '../rollouts/change.ts';
-import { moveQueued } from '../rollouts/move-queued.ts';
 import { presentRollout } from '../rollouts/present.ts';
 import type { StoredRollout } from '../rollouts/rollout.ts';
 import { ROLLOUT } from './rollout-example.ts';
@@ -155,8 +154,7 @@ export function rolloutRoutes(app: Api, parts: ApiParts): void {
     const changed = await rollouts.change(model, actor, (current, analysis) =>
       changeStep(context, change, current, analysis),
     );
-    const moved = changed && change.move_queued && (await moveQueued(parts, changed, actor));
-    return c.json({ ...(await answerOf(model, changed)), ...(moved && { moved }) }, 200);
+    return c.json(await answerOf(model, changed), 200);
   });
 
   app.openapi(removeRoute, async (c) => {

@@ -1,4 +1,4 @@
-/** Changes the rollout of a model. Every change needs a reason, which the history keeps; moving the jobs that wait needs none. */
+/** Changes the rollout of a model. Every change needs a reason, which the history keeps. */
 import type { Rollout } from '@lehr/client';
 import { useSignal } from '@preact/signals';
 import { useRef } from 'preact/hooks';
@@ -6,7 +6,6 @@ import { toast } from '../parts/toast.tsx';
 import { texts } from '../texts/index.ts';
 import { faultOf } from '../wire/fault.ts';
 import { lehr } from '../wire/lehr.ts';
-import { MoveQueued } from './rollout-move.tsx';
 import { type Action, actionsOf, changeOf, isOpen, type ModelVersions, onlyVersion } from './rollout-plan.ts';
 import { type Draft, Share } from './rollout-share.tsx';
 
@@ -28,7 +27,6 @@ const PLACES: Readonly<Record<Action, string>> = {
   resume: 'pause',
   promote: 'promote',
   rollback: 'rollback',
-  move: 'move',
 };
 
 const NO_DRAFT: Draft = { canary: undefined, stable: undefined, weight: undefined };
@@ -38,8 +36,6 @@ function useRolloutChange({ model, rollout, onChanged }: RolloutFormProps) {
   const draft = useSignal<Draft>(NO_DRAFT);
   const reason = useSignal('');
   const problem = useSignal('');
-  const movesQueued = useSignal(false);
-  const moved = useSignal('');
   const isMissing = useSignal(false);
   const isSending = useSignal(false);
   const reasonField = useRef<HTMLInputElement>(null);
@@ -49,8 +45,7 @@ function useRolloutChange({ model, rollout, onChanged }: RolloutFormProps) {
   const weight = draft.value.weight ?? (isOpen(rollout) ? rollout.weight : FIRST_SHARE);
   const send = (action: Action, why: string): Promise<Rollout> => {
     if (action !== 'deploy' && action !== 'share') {
-      const fields = { reason: why, movesQueued: movesQueued.value };
-      return lehr.rollouts.change(model.name, changeOf(action, rollout, fields));
+      return lehr.rollouts.change(model.name, changeOf(action, why));
     }
     const { stable } = draft.value;
     const request = { version: canary, weight, reason: why };
@@ -59,27 +54,22 @@ function useRolloutChange({ model, rollout, onChanged }: RolloutFormProps) {
   const act = async (action: Action): Promise<void> => {
     problem.value = '';
     const why = reason.value.trim();
-    isMissing.value = why === '' && action !== 'move';
+    isMissing.value = why === '';
     if (isMissing.value) reasonField.current?.focus();
     if (isMissing.value || isSending.value) return;
-    moved.value = '';
     isSending.value = true;
     try {
-      const changed = await send(action, why);
-      onChanged(changed);
-      if (changed.moved) moved.value = words.moved(changed.moved, onlyVersion(changed) ?? '');
-      if (action === 'move') return;
+      onChanged(await send(action, why));
       toast(words.done[action]);
       draft.value = NO_DRAFT;
       reason.value = '';
-      movesQueued.value = false;
     } catch (error) {
       problem.value = faultOf(error).message;
     } finally {
       isSending.value = false;
     }
   };
-  const state = { draft, reason, problem, movesQueued, moved, isMissing, isSending };
+  const state = { draft, reason, problem, isMissing, isSending };
   return { ...state, reasonField, others, canary, weight, act };
 }
 
@@ -103,7 +93,6 @@ export function RolloutForm(props: RolloutFormProps) {
       {!isOpen(rollout) && <Versions model={model} form={form} asksStable={rollout === undefined} />}
       <Share id={`share-${model.name}`} weight={weight} draft={draft} />
       <Reason id={`reason-${model.name}`} form={form} />
-      {actions.includes('rollback') && <MoveQueued id={`move-${model.name}`} isChosen={form.movesQueued} />}
       <div class="actions">
         {actions.map((action) => (
           <button
@@ -119,9 +108,6 @@ export function RolloutForm(props: RolloutFormProps) {
           </button>
         ))}
       </div>
-      <p class="rollout-moved" role="status">
-        {form.moved.value}
-      </p>
       <p id={`reason-${model.name}-problem`} class="fault" role="alert">
         {form.isMissing.value ? words.reasonMissing : form.problem.value}
       </p>

@@ -34,7 +34,7 @@ export function canaryShare({ state, weight }: Rollout): number {
   return state === 'promoted' ? 100 : 0;
 }
 
-export type Action = 'deploy' | 'share' | 'pause' | 'resume' | 'promote' | 'rollback' | 'move';
+export type Action = 'deploy' | 'share' | 'pause' | 'resume' | 'promote' | 'rollback';
 
 /** In the order of the buttons; the first one is the main one. */
 export function actionsOf(rollout: Rollout | undefined): readonly Action[] {
@@ -45,9 +45,7 @@ export function actionsOf(rollout: Rollout | undefined): readonly Action[] {
     case 'paused':
       return ['share', 'resume', 'promote', 'rollback'];
     case 'promoted':
-      return ['deploy', 'rollback', 'move'];
-    case 'rolled-back':
-      return ['deploy', 'move'];
+      return ['deploy', 'rollback'];
     default:
       return ['deploy'];
   }
@@ -61,23 +59,8 @@ const STATES = {
   rollback: 'rolled-back',
 } as const;
 
-interface ChangeFields {
-  readonly reason: string;
-  /** Whether waiting jobs are moved when the rollout ends. */
-  readonly movesQueued: boolean;
-}
-
 /** The request of an action that sets no share. */
-export function changeOf(
-  action: Exclude<Action, 'deploy' | 'share'>,
-  rollout: Rollout | undefined,
-  { reason, movesQueued }: ChangeFields,
-): RolloutChange {
-  // The rollout keeps its state, so the history gets no entry that needs a reason. A new one, which this page has not seen yet, must not end.
-  if (action === 'move') {
-    const state = rollout?.state === 'promoted' ? 'promoted' : 'rolled-back';
-    return { state, rollout: rollout?.id, move_queued: true };
-  }
-  const isEnd = action === 'promote' || action === 'rollback';
-  return { state: STATES[action], reason, ...(isEnd && movesQueued && { move_queued: true }) };
-}
+export const changeOf = (action: Exclude<Action, 'deploy' | 'share'>, reason: string): RolloutChange => ({
+  state: STATES[action],
+  reason,
+});

@@ -48,7 +48,6 @@ export const rollouts = {
     resume: 'Resume',
     promote: 'Promote',
     rollback: 'Roll back',
-    move: 'Move waiting jobs',
   },
   done: {
     deploy: 'The rollout has started.',
@@ -57,16 +56,6 @@ export const rollouts = {
     resume: 'The rollout continues.',
     promote: 'The version is promoted.',
     rollback: 'The version is rolled back.',
-  },
-  moveQueued: 'Also move the jobs that wait',
-  moveHint:
-    'When the version is promoted or rolled back, they go to the version that all callers get then. Otherwise workers of the other version finish them. Jobs that name their version stay.',
-  moved: ({ jobs, more }: { readonly jobs: number; readonly more: boolean }, version: string): string => {
-    const found =
-      jobs === 0
-        ? 'No waiting job was moved'
-        : `${jobs} waiting ${jobs === 1 ? 'job was' : 'jobs were'} moved`;
-    return `${found} to version ${version}.${more ? ' Others may be left: move them as well.' : ''}`;
   },
   history: (count: number) => `History (${count})`,
   older: (count: number) => `${count} older: lehr models rollouts shows them.`,

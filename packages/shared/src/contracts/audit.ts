@@ -19,7 +19,6 @@ export const AUDIT_ACTIONS = [
   'rollout.promoted',
   'rollout.rolled-back',
   'rollout.removed',
-  'rollout.moved-jobs',
 ] as const;
 export type AuditAction = (typeof AUDIT_ACTIONS)[number];
 

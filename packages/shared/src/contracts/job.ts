@@ -238,11 +238,6 @@ export const JobSchema = z
     metadata: MetadataSchema,
     nodes: z.array(NodeStateSchema).optional().meta({ description: 'Of a workflow.' }),
     retried_from: z.string().optional().meta({ description: 'The job that this one repeats.' }),
-    moved_from: z.string().optional().meta({
-      description:
-        'The version of the model that the job had before, when an administrator moved it to another one while it waited.',
-      example: 'sd@1',
-    }),
     links: z.object({
       self: z.url(),
       events: z.url().meta({ description: 'Server-sent events, read with your API key.' }),

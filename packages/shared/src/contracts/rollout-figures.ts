@@ -2,7 +2,7 @@
 import { z } from 'zod';
 
 export const percent = (description: string) => z.number().min(0).max(100).meta({ description, example: 10 });
-export const count = (description: string) => z.int().nonnegative().meta({ description });
+const count = (description: string) => z.int().nonnegative().meta({ description });
 export const VersionOutcomesSchema = z
   .object({
     jobs: count('Jobs that ended, succeeded or failed.'),

@@ -1,7 +1,7 @@
 /** Rollouts: which version of a model its jobs get while a new one is tried, as an administrator sees and changes them. */
 import { z } from 'zod';
 import { SLUG } from '../group.ts';
-import { AnalysisSchema, count, percent, ShadowSchema, VersionOutcomesSchema } from './rollout-figures.ts';
+import { AnalysisSchema, percent, ShadowSchema, VersionOutcomesSchema } from './rollout-figures.ts';
 
 export const ROLLOUT_STATES = ['running', 'paused', 'promoted', 'rolled-back'] as const;
 export type RolloutState = (typeof ROLLOUT_STATES)[number];
@@ -102,18 +102,6 @@ export const RolloutChangeSchema = z
         'The id of the rollout that is meant: the request is refused when the model has another one by now. Left out: the one that it has.',
       example: 'ro_9f2c41d07ab3',
     }),
-    move_queued: z
-      .boolean()
-      .optional()
-      .meta({
-        description:
-          'With `promoted` or `rolled-back`: jobs of this rollout that still wait for the other version are moved to the one that all get now, ' +
-          'also when the rollout has that state already. At most 10,000 in a request. Left out: workers of the other version finish them.',
-      }),
-  })
-  .refine(({ state, move_queued }) => !move_queued || state === 'promoted' || state === 'rolled-back', {
-    path: ['move_queued'],
-    message: 'needs the state promoted or rolled-back',
   })
   .meta({ id: 'RolloutChange' });
 export type RolloutChange = z.output<typeof RolloutChangeSchema>;
@@ -159,10 +147,6 @@ export const RolloutSchema = z
       .meta({ description: 'How the jobs of this rollout ended, by the version that it gave them.' }),
     shadow: ShadowSchema,
     analysis: AnalysisSchema,
-    moved: z
-      .object({ jobs: count('Waiting jobs that were moved.'), more: z.boolean() })
-      .optional()
-      .meta({ description: 'The answer to `move_queued`; `more`: others may be left, send it again.' }),
     history: z.array(RolloutEventSchema).meta({
       description: 'What happened to the rollouts of this model, newest first, at most 100.',
     }),

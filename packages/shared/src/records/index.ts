@@ -49,7 +49,6 @@ export {
   type FoundRecords,
   type Move,
   PLANNED_LUA,
-  type Reassignment,
   type RecordChanges,
   RecordStore,
   type RecordStoreOptions,

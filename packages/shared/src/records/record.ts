@@ -180,8 +180,6 @@ const base = {
   trace: z.string().optional(),
   /** The job that this one repeats. */
   retried_from: id<JobId>().optional(),
-  /** The version of its model (`name@version`) from which it was moved while it waited, at the end of a rollout. */
-  moved_from: z.string().optional(),
   /** When a rollout chose its version: which one, and how its end is counted (rollout-share.ts). */
   rollout: z.string().optional(),
   /** Rises with every change; the job's ETag and the id of its last event. */

@@ -68,18 +68,6 @@ export interface Move {
   readonly abandoned?: { readonly entry: string; readonly before: number };
 }
 
-/** Moves a waiting job to the group of another version of its model; see `reassign` in transition.lua. */
-export interface Reassignment {
-  readonly id: JobId;
-  /** The group queue that it waits in. */
-  readonly from: string;
-  /** The rollout that chose its version; a job of another one is left alone. */
-  readonly rollout: string;
-  /** Of its tenant, against other tenants. */
-  readonly weight: number;
-  readonly fields: Readonly<Record<'queue' | 'model' | 'rollout', string>>;
-}
-
 /** The state of a job, and its events since a given rev. */
 export interface RecordChanges {
   readonly state: JobState;
@@ -136,17 +124,6 @@ export class RecordStore {
     const outcomes = (replies as unknown[]).map((reply, i) => parseOutcome(reply, moves[i].id));
     this.#unreadable.add(outcomes.flatMap(({ unreadable }) => unreadable ?? []));
     return outcomes;
-  }
-
-  /**
-   * The outcomes are in the same order. A job with the outcome `ok` is in no queue now: the caller adds its record to the new one; after a
-   * crash between the two the reconciler does.
-   */
-  async reassign(jobs: readonly Reassignment[]): Promise<Outcome[]> {
-    if (jobs.length === 0) return [];
-    const moves = jobs.map((job) => ({ move: 'reassign', ...job }));
-    const replies = await this.#script.run([this.#keys.live], this.#arguments(moves));
-    return (replies as unknown[]).map((reply, i) => parseOutcome(reply, jobs[i].id));
   }
 
   /**

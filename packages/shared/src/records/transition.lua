@@ -3,7 +3,6 @@
 -- KEYS[1]  <prefix>:live      ids of all unfinished jobs, by creation time
 -- ARGV[1]  <prefix>           for example {lehr}; every key below begins with it, so all share one cluster slot
 -- ARGV[2]  JSON list of moves {move, id, lease?, fields?, data?, refund?, abandoned?}; data is the data of the move's event, as JSON;
---          and {move = 'reassign', id, from, rollout, weight, fields}, see `reassign`
 -- ARGV[3]  how long a finished record is kept, ms
 --
 -- MOVES is put before this text when it is loaded: per move, the states it may start from and the one it leads to
@@ -57,41 +56,6 @@ local function faulty_field(known)
   if not known.priority then return 'priority' end
   if not tonumber(known.cost) then return 'cost' end
   if known.fair_tag and not tonumber(known.fair_tag) then return 'fair_tag' end
-end
-
--- Moves a waiting job from the group queue `m.from` to that of another version of its model, `m.fields.queue`, if `m.rollout` chose its
--- version. It keeps its place relative to the jobs that are moved with it. BullMQ's job is removed here, so no worker of the other
--- version can claim it any more; the caller adds it to the new queue, or else the reconciler does. A job that is claimed is left alone.
-local function reassign(m, key, known)
-  local state, rev, attempt = known.state, tonumber(known.rev), tonumber(known.attempt)
-  local from, to, class, tenant, tag = known.queue, m.fields.queue, known.priority, known.tenant, tonumber(known.fair_tag)
-  local score = tonumber(redis.call('HGET', key, 'score'))
-  local share = string.match(known.rollout or '', '^%S+')
-  if TERMINAL[state] then return { 'ended', state, rev, attempt, 0, 0 } end
-  local is_meant = state == 'queued' and from == m.from and from ~= to and share == m.rollout and not known.parent
-  if not (is_meant and tag and score) or redis.call('ZREM', prefix .. ':' .. from .. ':prioritized', m.id) == 0 then
-    return { 'stale', state, rev, attempt, 0, 0 }
-  end
-  redis.call('DEL', prefix .. ':' .. from .. ':' .. m.id)
-  -- Each group has a virtual time; what the job has waited for in its old group counts in the new one.
-  local fair = prefix .. ':fair:' .. to
-  local there = tonumber(redis.call('HGET', fair, class) or 0)
-  local here = tonumber(redis.call('HGET', prefix .. ':fair:' .. from, class) or 0)
-  local new_tag = math.max(there, tag + there - here)
-  local next_tag = new_tag + math.max(1, tonumber(known.cost)) / m.weight
-  redis.call('ZADD', fair .. ':' .. class, 'GT', string.format('%.17g', next_tag), tenant)
-  -- As after an admission: the job is on its way into the queue.
-  redis.call('HSET', fair, class .. ' :last', now)
-  shift_load(from, class, tenant, known.model, known.cost, -1)
-  shift_load(to, class, tenant, m.fields.model, known.cost, 1)
-  list_group(to)
-  rev = rev + 1
-  local written = { 'rev', rev, 'moved_from', known.model, 'fair_tag', string.format('%.17g', new_tag),
-    'score', string.format('%.0f', math.floor(score + new_tag - tag)) }
-  append_fields(written, m.fields)
-  redis.call('HSET', key, unpack(written))
-  announce(m.id, state, rev, EVENT.create, nil, known.hook_events)
-  return { 'ok', state, rev, attempt, 0, 0, redis.call('HGETALL', key) }
 end
 
 -- 2 when previews of the job are wanted, 1 when only its events are, else 0. Readers of a workflow also read its nodes.
@@ -164,7 +128,6 @@ local function apply(m)
   if not state then return { 'missing', '', 0, 0, 0 } end
   local faulty = faulty_field(known)
   if faulty then return { 'unreadable', state, rev or 0, attempt or 0, 0, 0, faulty } end
-  if m.move == 'reassign' then return reassign(m, key, known) end
   local cancel_requested = known.cancel_requested and 1 or 0
   local watched = (m.move == 'start' or m.move == 'progress') and watched_by(m.id, known.parent or '') or 0
   local function answer(code) return { code, state, rev, attempt, cancel_requested, watched } end

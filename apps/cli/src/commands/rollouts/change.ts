@@ -2,7 +2,7 @@ import type { RolloutChange } from '@lehr/client';
 import { type Command, defineCommand } from '../../command.ts';
 import { EXIT } from '../../exit-codes.ts';
 import { plain } from '../../table.ts';
-import { showMoved, showRollout } from './rollout-text.ts';
+import { showRollout } from './rollout-text.ts';
 
 const REASON = { type: 'string', value: 'TEXT', help: 'Why, for the history.' } as const;
 
@@ -30,10 +30,6 @@ const endCommand = (verb: string, state: 'promoted' | 'rolled-back', summary: st
     count: [1, 1],
     summary,
     options: {
-      'move-queued': {
-        type: 'boolean',
-        help: 'Move jobs of the rollout that still wait for the other version, too. Else workers of that version finish them.',
-      },
       rollout: {
         type: 'string',
         value: 'ID',
@@ -43,21 +39,9 @@ const endCommand = (verb: string, state: 'promoted' | 'rolled-back', summary: st
     },
     run: async ({ values, positionals: [model], terminal, json, client }) => {
       const { rollouts } = await client();
-      const { signal } = terminal;
-      const movesQueued = values['move-queued'] === true;
-      // Such a request takes seconds and is repeated by the client: a rollout that began meanwhile must not end by it.
-      const named = movesQueued
-        ? (values.rollout ?? (await rollouts.get(model, { signal })).id)
-        : values.rollout;
-      const body = {
-        state,
-        reason: values.reason,
-        rollout: named,
-        ...(movesQueued && { move_queued: true }),
-      };
-      const rollout = await rollouts.change(model, body, { signal });
+      const body = { state, reason: values.reason, rollout: values.rollout };
+      const rollout = await rollouts.change(model, body, { signal: terminal.signal });
       showRollout(terminal, json, rollout);
-      if (!json) showMoved(terminal, rollout);
       return EXIT.ok;
     },
   });
