@@ -97,8 +97,6 @@ test('Installed alone, a command that needs the server says in one sentence wher
     'models list',
     'tune demo',
     'fleet',
-    'backup folder',
-    'restore folder',
     'doctor --upgrade',
   ];
   for (const command of commands) {

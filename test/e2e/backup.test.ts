@@ -1,15 +1,15 @@
+import { execFile } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
-import { readdir, readFile, rm, truncate, writeFile } from 'node:fs/promises';
+import { readdir, readFile, rm, stat, truncate, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { afterAll, beforeAll, expect, onTestFinished, test, vi } from 'vitest';
-import { newJobId, newWorkerId } from '../../packages/shared/src/index.ts';
-import { type Keys, keysOf, type Redis } from '../../packages/shared/src/redis/index.ts';
-import { lehrShell, startLehrCommand } from '../client/lehr-command.ts';
-import { blocksOf, readText } from '../house/readme.ts';
+import { promisify } from 'node:util';
+import { expect, onTestFinished, test, vi } from 'vitest';
+import { keysOf } from '../../packages/shared/src/redis/index.ts';
+import { lehrShell } from '../client/lehr-command.ts';
+import { blocksOf, ROOT, readText } from '../house/readme.ts';
 import { type Env, installation } from '../support/installation.ts';
 import { type LehrProcess, startLehr } from '../support/lehr-process.ts';
 import { freePort } from '../support/ports.ts';
-import { type Radosgw, startRadosgw } from '../support/radosgw.ts';
 import { startRedis, type TestRedis, testRedis } from '../support/redis.ts';
 import { startSimulatedWorker } from '../support/start-simulated-worker.ts';
 import { SLOW_MACHINE } from '../support/timeouts.ts';
@@ -24,12 +24,8 @@ const MANY_STEPS = 500;
 const MAX_WAITS = 3;
 const SHORT_LEASE = { leaseMs: 2000, stalledCheckMs: 500, times: { renewEveryMs: 500, janitorEveryMs: 500 } };
 
-let s3: Radosgw;
-beforeAll(async () => {
-  s3 = await startRadosgw();
-  await s3.createBucket('backups');
-});
-afterAll(() => s3.stop());
+/** Otherwise Redis waits five seconds before a dump, for more replicas. */
+const AT_ONCE = ['--repl-diskless-sync-delay', '0'];
 
 interface Installed {
   readonly env: Env;
@@ -51,9 +47,6 @@ async function installed(): Promise<Installed> {
     LEHR_API_KEY: ROOT_KEY,
     LEHR_PORT: `${await freePort()}`,
     LEHR_STORE_SECRET: 'x'.repeat(32),
-    LEHR_S3_ENDPOINT: s3.endpoint,
-    AWS_ACCESS_KEY_ID: s3.credentials.accessKeyId,
-    AWS_SECRET_ACCESS_KEY: s3.credentials.secretAccessKey,
   });
   return { env, home: env.LEHR_HOME, namespace: env.LEHR_NAMESPACE };
 }
@@ -161,11 +154,25 @@ async function busyLehr(where: Installed, redis: TestRedis) {
   return { lehr, key, keyId, ended, running, waiting, slow };
 }
 
-test('After a backup to S3 and the loss of Redis, all jobs of the backup are restored and end once', {
+/** As the page says it: the password is in the environment. */
+const operatorOf = ({ url, port }: TestRedis): Env => ({
+  REDIS_HOST: '127.0.0.1',
+  REDIS_PORT: `${port}`,
+  REDISCLI_AUTH: decodeURIComponent(new URL(url).password),
+});
+
+/** The only file in the folder. */
+async function onlyFile(folder: string): Promise<string> {
+  const names = await readdir(folder);
+  expect(names).toEqual([expect.stringMatching(/^lehr-\d{4}-\d\d-\d\dT\d{6}Z\.rdb$/)]);
+  return join(folder, names[0]);
+}
+
+test('After the loss of Redis, an empty one that starts with the dump has keys and jobs, and all jobs end once', {
   timeout: 240_000,
 }, async () => {
   const where = await installed();
-  const first = await startRedis();
+  const first = await startRedis(AT_ONCE);
   const { lehr, key, keyId, ended, running, waiting, slow } = await busyLehr(where, first);
   const keys = keysOf(where.namespace);
   const budget = keys.budget(keyId);
@@ -174,9 +181,10 @@ test('After a backup to S3 and the loss of Redis, all jobs of the backup are res
   await before.hset(budget, 'used', 300_000);
   await before.pexpire(budget, 3_600_000);
   const spent = await before.hmget(budget, 'used', 'at');
-  const BACKUPS = 's3://backups/nightly';
-  const stored = await command('backup', where, { BACKUPS, LEHR_REDIS_URL: first.url });
-  expect(stored).toMatch(/^\S+ {2}\d+ keys, 5 unfinished jobs, /);
+  const BACKUPS = await tempFolder('backups');
+  expect(await command('backup', where, { ...operatorOf(first), BACKUPS })).toContain('Checksum OK');
+  const DUMP = await onlyFile(BACKUPS);
+  expect((await stat(DUMP)).mode & 0o777).toBe(0o600);
   const late = await lehr.post(key);
   slow.signal('SIGKILL');
   await slow.exited();
@@ -184,10 +192,10 @@ test('After a backup to S3 and the loss of Redis, all jobs of the backup are res
   // With SIGKILL, and without its folder.
   await first.stop();
 
-  const second = await redisServer();
-  expect(await command('list', where, { BACKUPS })).toContain(stored.split(' ')[0]);
-  const restored = await command('restore', where, { BACKUPS, LEHR_REDIS_URL: second.url });
-  expect(restored).toMatch(/ is restored: \d+ keys, 5 unfinished jobs; \d+ keys had expired\n$/);
+  const REDIS_FOLDER = await tempFolder('redis');
+  await command('restore', where, { DUMP, REDIS_FOLDER });
+  const second = await redisServer(['--dir', REDIS_FOLDER]);
+  expect(Number(await command('restored', where, operatorOf(second)))).toBeGreaterThan(10);
   const redis = testRedis(second.url);
   expect(await redis.hmget(budget, 'used', 'at')).toEqual(spent);
 
@@ -211,6 +219,15 @@ test('After a backup to S3 and the loss of Redis, all jobs of the backup are res
   }
   expect(await redis.zcard(keys.live)).toBe(0);
   expect(await redis.hmget(budget, 'used', 'at')).toEqual(spent);
+  const after = await again.post(key);
+  expect(await again.ended(after)).toMatchObject({ status: 'succeeded' });
+
+  // The log goes on where the dump ends.
+  await second.restart();
+  await vi.waitFor(async () => {
+    for (const id of [...ended, ...waiting, after])
+      expect(await again.get(id)).toMatchObject({ status: 'succeeded' });
+  }, SLOW_MACHINE);
 
   // An output that has gone since the backup.
   await rm(join(where.home, 'objects'), { recursive: true });
@@ -218,108 +235,41 @@ test('After a backup to S3 and the loss of Redis, all jobs of the backup are res
   expect((await fetch(output?.images[0].url ?? '')).status).toBe(404);
 });
 
-test('A backup is refused when it is damaged or of another schema, and when Redis is not empty', async () => {
+test('A damaged dump is refused before it is copied, and Redis does not start with it', async () => {
   const where = await installed();
-  const redis = await redisServer();
-  const admin = testRedis(redis.url);
-  const { prefix } = keysOf(where.namespace);
-  await admin.mset(`${prefix}:a`, 'x'.repeat(1000), `${prefix}:b`, '1', 'other:c', '1');
-  await admin.pexpire(`${prefix}:b`, 3_600_000);
-  const backups = await tempFolder('backups');
-  const lehr = (args: readonly string[], url = redis.url) =>
-    startLehrCommand(args, { env: { ...where.env, LEHR_REDIS_URL: url } }).ended;
-  const stored = await lehr(['backup', backups, '--json']);
-  const { id, keys: count } = JSON.parse(stored.stdout) as { id: string; keys: number };
-  expect(count).toBe(3);
-
-  const refusal = async (url = redis.url) => {
-    const { code, stderr } = await lehr(['restore', backups], url);
-    expect(code).toBe(65);
-    return stderr;
-  };
-  expect(await refusal()).toContain('is not empty: it has 3 keys');
-  expect(await admin.dbsize()).toBe(3);
-
-  const empty = await redisServer();
-  const files = await readdir(backups, { recursive: true });
-  const fileOf = (name: string): string => {
-    const file = files.find((each) => each.endsWith(`${id}/${name},object`));
-    if (file === undefined) throw new Error(`no ${name} among ${files.join()}`);
-    return join(backups, file);
-  };
-  const manifest = await readFile(fileOf('manifest.json'), 'utf8');
-  await writeFile(fileOf('manifest.json'), manifest.replace('"schema": 1', '"schema": 2'));
-  expect(await refusal(empty.url)).toMatch(/has schema 2 .* Restore it with a version of that schema/);
-  await writeFile(fileOf('manifest.json'), manifest.replace('"format": 1', '"format": 9'));
-  expect(await refusal(empty.url)).toContain('cannot be read by this version of Lehr');
-  await writeFile(fileOf('manifest.json'), manifest);
-  const part = await readFile(fileOf('part-00000'));
-  const damaged = Buffer.from(part);
-  damaged[damaged.length - 200] ^= 1;
-  await writeFile(fileOf('part-00000'), damaged);
-  expect(await refusal(empty.url)).toContain('Nothing was restored');
-  await rm(fileOf('part-00000'));
-  expect(await refusal(empty.url)).toContain('part-00000 is missing');
-  expect(await testRedis(empty.url).dbsize()).toBe(0);
-
-  // Only the keys of this installation come back, with the rest of their lives.
-  await writeFile(fileOf('part-00000'), part);
-  expect((await lehr(['restore', backups], empty.url)).code).toBe(0);
-  const there = testRedis(empty.url);
-  expect((await there.keys('*')).sort()).toEqual([`${prefix}:a`, `${prefix}:b`]);
-  expect(await there.pttl(`${prefix}:b`)).toBeGreaterThan(0);
-
-  // A damaged manifest does not hide another backup.
-  const second = JSON.parse((await lehr(['backup', backups, '--json'])).stdout) as { id: string };
-  await writeFile(fileOf('manifest.json'), manifest.replace('"format": 1', '"format": 9'));
-  const shown = await lehr(['backup', 'list', backups, '--json']);
-  expect(JSON.parse(shown.stdout)).toMatchObject([{ id: second.id }]);
-  expect(shown).toMatchObject({ code: 65, stderr: expect.stringContaining(id) });
-  expect(await there.pttl(`${prefix}:a`)).toBe(-1);
-  expect((await lehr(['backup', 'ftp://x'])).stderr).toContain('neither s3://bucket/prefix nor a folder');
+  const redis = await redisServer(AT_ONCE);
+  await testRedis(redis.url).set('key', 'x'.repeat(1000));
+  const BACKUPS = await tempFolder('backups');
+  await command('backup', where, { ...operatorOf(redis), BACKUPS });
+  const DUMP = await onlyFile(BACKUPS);
+  const damaged = await readFile(DUMP);
+  damaged[damaged.length - 20] ^= 1;
+  await writeFile(DUMP, damaged);
+  const REDIS_FOLDER = await tempFolder('redis');
+  await expect(command('restore', where, { DUMP, REDIS_FOLDER })).rejects.toMatchObject({ code: 1 });
+  expect(await readdir(REDIS_FOLDER)).toEqual([]);
+  await writeFile(join(REDIS_FOLDER, 'appendonly.aof'), damaged);
+  const config = join(ROOT, 'infra/redis.conf');
+  const args = [config, '--port', `${await freePort()}`, '--dir', REDIS_FOLDER];
+  const started = promisify(execFile)('redis-server', args);
+  await expect(started).rejects.toMatchObject({
+    code: 1,
+    stdout: expect.stringContaining('Reading RDB preamble'),
+  });
 });
 
-test.each([
-  {
-    what: 'a worker of a newer version reports',
-    write: async (redis: Redis, keys: Keys) => {
-      const id = newWorkerId('host');
-      await redis.sadd(keys.workers, id);
-      await redis.set(keys.worker(id), JSON.stringify({ v: 3, lehr: '9.0.0', tasks: {} }));
-    },
-  },
-  {
-    what: 'an API process of a newer version reports',
-    write: async (redis: Redis, keys: Keys) => {
-      await redis.sadd(keys.apiProcesses, 'new');
-      await redis.set(keys.apiProcess('new'), JSON.stringify({ v: 3, lehr: '9.0.0' }));
-    },
-  },
-  {
-    what: 'a record of a newer version was found',
-    write: async (redis: Redis, keys: Keys) => {
-      const entry = { at: '2026-11-23T00:00:00.000Z', version: 3, reason: 'input: invalid_union' };
-      await redis.hset(keys.unreadable, newJobId(), JSON.stringify(entry));
-    },
-  },
-])(
-  'A backup made while $what has the newer schema, and this version refuses to restore it',
-  async ({ write }) => {
-    const where = await installed();
-    const [redis, empty] = [await redisServer(), await redisServer()];
-    await write(testRedis(redis.url), keysOf(where.namespace));
-    const backups = await tempFolder('backups');
-    const lehr = (args: readonly string[], url: string) =>
-      startLehrCommand(args, { env: { ...where.env, LEHR_REDIS_URL: url } }).ended;
-    expect(JSON.parse((await lehr(['backup', backups, '--json'], redis.url)).stdout)).toMatchObject({
-      schema: 3,
-    });
-    const { code, stderr } = await lehr(['restore', backups], empty.url);
-    expect(code).toBe(65);
-    expect(stderr).toContain('has schema 3');
-    expect(await testRedis(empty.url).dbsize()).toBe(0);
-  },
-);
+test('A user who may send SYNC and REPLCONF only can make a dump', async () => {
+  const where = await installed();
+  const redis = await redisServer(AT_ONCE);
+  const [rules] = /user backup [^`]*/.exec(readText('docs/backup.md')) ?? [];
+  const [, , on, , ...rights] = rules?.split(' ').filter((word) => !/^(of|its|password>)$/.test(word)) ?? [];
+  expect(rights).toEqual(['-@all', '+sync', '+replconf']);
+  await testRedis(redis.url).call('ACL', 'SETUSER', 'backup', on, '>secret', ...rights);
+  const BACKUPS = await tempFolder('backups');
+  const dump = ['-p', `${redis.port}`, '--user', 'backup', '--rdb', join(BACKUPS, 'lehr.rdb')];
+  await promisify(execFile)('redis-cli', dump, { env: { ...where.env, REDISCLI_AUTH: 'secret' } });
+  expect(await readdir(BACKUPS)).toEqual(['lehr.rdb']);
+});
 
 test('A copied append-only log brings the jobs back, and a job whose command is cut is gone whole', async () => {
   const where = await installed();
@@ -328,22 +278,22 @@ test('A copied append-only log brings the jobs back, and a job whose command is 
   const ids = [await lehr.post(ROOT_KEY), await lehr.post(ROOT_KEY)];
   const last = await lehr.post(ROOT_KEY);
   const LOG_COPY = await tempFolder('log');
-  const env = { LOG_COPY, REDIS_FOLDER: first.folder, LEHR_REDIS_URL: first.url };
+  const env = { ...operatorOf(first), LOG_COPY, REDIS_FOLDER: first.folder };
   await command('copy-log', where, env);
   expect(await testRedis(first.url).config('GET', 'auto-aof-rewrite-percentage')).toContain('100');
   await lehr.kill();
   await first.stop();
 
-  const NEW_FOLDER = await tempFolder('redis');
-  expect(await command('restore-log', where, { LOG_COPY, NEW_FOLDER })).toContain(
+  const REDIS_FOLDER = await tempFolder('redis');
+  expect(await command('restore-log', where, { LOG_COPY, REDIS_FOLDER })).toContain(
     'All AOF files and manifest are valid',
   );
-  const folder = join(NEW_FOLDER, 'appendonlydir');
+  const folder = join(REDIS_FOLDER, 'appendonlydir');
   const log = join(folder, (await readdir(folder)).find((name) => name.includes('.incr.')) ?? '');
   // Redis writes all that a script changes as one transaction.
   const written = await readFile(log);
   await truncate(log, written.indexOf('EXEC', written.lastIndexOf(last)));
-  const second = await redisServer(['--dir', NEW_FOLDER]);
+  const second = await redisServer(['--dir', REDIS_FOLDER]);
   const again = await Running.start(where, second.url);
   await again.worker();
   for (const id of ids) expect(await again.ended(id)).toMatchObject({ status: 'succeeded' });
@@ -352,5 +302,5 @@ test('A copied append-only log brings the jobs back, and a job whose command is 
 
 test('docs/backup.md has no other commands', () => {
   const labels = BLOCKS.filter(({ language }) => language === 'sh').map(({ label }) => label);
-  expect(labels).toEqual(['backup', 'list', 'restore', 'copy-log', 'restore-log']);
+  expect(labels).toEqual(['backup', 'restore', 'restored', 'copy-log', 'restore-log']);
 });

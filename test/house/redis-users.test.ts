@@ -183,11 +183,10 @@ function allowedCommands(user: string): string[] {
   return words.filter((word) => word.startsWith('+')).map((word) => word.slice(1));
 }
 
-/** Backup and restore run as the operator. */
 function sourcesIn(folder: string): string[] {
   const paths = readdirSync(join(ROOT, folder), { recursive: true, encoding: 'utf8' });
   const code = paths.filter(
-    (path) => /\.(?:ts|lua)$/.test(path) && !path.endsWith('.test.ts') && !path.startsWith('backup/'),
+    (path) => /\.(?:ts|lua)$/.test(path) && !path.endsWith('.test.ts'),
   );
   return code.map((path) => readFileSync(join(ROOT, folder, path), 'utf8'));
 }

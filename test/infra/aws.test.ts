@@ -40,8 +40,7 @@ test('docs/aws.md has every output and every context value of the app, and says 
   );
   const outputs = [...lib.join('\n').matchAll(/new CfnOutput\(\w+, '(\w+)'/g)].map(([, name]) => name);
   expect(outputs).toContain('InterruptionQueue');
-  for (const name of [...outputs, 'Bucket', 'BackupBucket', 'ClusterName'])
-    expect(page).toContain(`\`${name}\``);
+  for (const name of [...outputs, 'Bucket', 'ClusterName']) expect(page).toContain(`\`${name}\``);
   const names: string[] = [];
   readSettings((name) => {
     names.push(name);

@@ -147,6 +147,13 @@ test('A single record of a newer version is answered with a retry, and a damaged
   await expect(world.records.read(damaged)).rejects.toMatchObject({ code: 'internal' });
 });
 
+test('A record that cannot be read and whose version is no schema is damaged: no newer version will read it', async () => {
+  const world = await queueWorld(server.url);
+  const id = await world.submit();
+  await world.redis.hset(world.keys.record(id), 'v', 1.5, 'input', '<input/>');
+  await expect(world.records.read(id)).rejects.toMatchObject({ code: 'internal' });
+});
+
 test('A workflow whose node cannot be read is left alone, and the other workflows advance', async () => {
   const world = await queueWorld(server.url);
   const workflows = new WorkflowRunner(world);

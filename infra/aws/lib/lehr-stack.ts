@@ -1,7 +1,7 @@
 /** All that Lehr needs of AWS in one stack. Its outputs are values of the chart and of karpenter.yaml. */
 import { CfnOutput, Stack, type StackProps } from 'aws-cdk-lib';
 import type { Construct } from 'constructs';
-import { makeBuckets } from './buckets.ts';
+import { makeBucket } from './bucket.ts';
 import { existingCluster, newCluster } from './cluster.ts';
 import { makeInterruptionQueue, makeKarpenterRole, makeNodeRole } from './karpenter.ts';
 import { makeRedis } from './redis.ts';
@@ -16,7 +16,7 @@ export class LehrStack extends Stack {
       settings.cluster.kind === 'new'
         ? newCluster(this, settings.cluster, karpenterNodes)
         : existingCluster(this, settings.cluster);
-    const { objects, backups } = makeBuckets(this, settings);
+    const objects = makeBucket(this, settings);
     makeStoreRoles(this, cluster.issuer, settings.namespace, objects);
     makeRedis(this, cluster, settings);
     const queue = makeInterruptionQueue(this);
@@ -25,7 +25,6 @@ export class LehrStack extends Stack {
       Bucket: [objects.bucketName, 'settings.LEHR_S3_BUCKET'],
       BucketRegion: [this.region, 'settings.LEHR_S3_REGION'],
       OutputTtlHours: [String(settings.outputTtlHours), 'settings.LEHR_OUTPUT_TTL_H'],
-      BackupBucket: [backups.bucketName, 'lehr backup s3://THIS/redis'],
       ClusterName: [
         settings.cluster.name,
         'Karpenter: settings.clusterName; aws eks update-kubeconfig --name',

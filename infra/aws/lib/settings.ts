@@ -27,7 +27,6 @@ export interface Settings {
   readonly namespace: string;
   /** LEHR_OUTPUT_TTL_H of the installation. */
   readonly outputTtlHours: number;
-  readonly backupDays: number;
   readonly redisNode: string;
 }
 
@@ -42,7 +41,6 @@ export function readSettings(context: Context): Settings {
     cluster: clusterOf(context, name),
     namespace: text(context, 'namespace', 'lehr', /^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$/),
     outputTtlHours: number(context, 'outputTtlHours', 168),
-    backupDays: number(context, 'backupDays', 35),
     redisNode: text(context, 'redisNode', 'cache.r7g.large', /^cache\.[a-z0-9]+\.[a-z0-9]+$/),
   };
 }

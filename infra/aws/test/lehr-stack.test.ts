@@ -47,8 +47,8 @@ describe.each([
   ['a new cluster', created],
   ['an existing cluster', existing],
 ])('With %s', (_, template) => {
-  test('Both buckets are encrypted, closed to the public and refuse connections without TLS', () => {
-    template.resourceCountIs('AWS::S3::Bucket', 2);
+  test('The bucket is encrypted, closed to the public and refuses connections without TLS', () => {
+    template.resourceCountIs('AWS::S3::Bucket', 1);
     template.allResourcesProperties('AWS::S3::Bucket', {
       BucketEncryption: {
         ServerSideEncryptionConfiguration: [{ ServerSideEncryptionByDefault: { SSEAlgorithm: 'AES256' } }],
@@ -70,14 +70,10 @@ describe.each([
     template.allResources('AWS::S3::Bucket', { DeletionPolicy: 'Retain' });
   });
 
-  test('The lifecycle deletes outputs and uploads after Lehr would have, and backups after their days', () => {
+  test('The lifecycle deletes outputs and uploads after Lehr would have', () => {
     const rule = (prefix: string) => Match.objectLike({ Prefix: prefix, ExpirationInDays: 9 });
     template.hasResourceProperties('AWS::S3::Bucket', {
       LifecycleConfiguration: { Rules: Match.arrayWith([rule('in/'), rule('out/')]) },
-    });
-    template.hasResourceProperties('AWS::S3::Bucket', {
-      VersioningConfiguration: { Status: 'Enabled' },
-      LifecycleConfiguration: { Rules: [Match.objectLike({ ExpirationInDays: 35 })] },
     });
   });
 
@@ -153,7 +149,6 @@ describe.each([
         'NodeRoleName',
         'InterruptionQueue',
         'Bucket',
-        'BackupBucket',
         'RedisAddress',
         'ClusterName',
       ]),

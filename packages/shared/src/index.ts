@@ -80,7 +80,6 @@ export {
   type TextGroup,
   type WhisperGroup,
 } from './group.ts';
-export { highestSchema } from './highest-schema.ts';
 export { homeModelsFile, homeSecret, objectsFolder, PRIVATE_UMASK } from './home.ts';
 export {
   DEFAULT_TENANT,

@@ -1,6 +1,5 @@
 import type { Command } from '../command.ts';
 import { audit } from './audit.ts';
-import { backup, listBackups } from './backup.ts';
 import { cancel } from './cancel.ts';
 import { classify } from './classify.ts';
 import { doctor } from './doctor.ts';
@@ -17,7 +16,6 @@ import { prepareModel } from './models/prepare.ts';
 import { pullModel } from './models/pull.ts';
 import { removeModel } from './models/remove.ts';
 import { queues } from './queues.ts';
-import { restore } from './restore.ts';
 import { retryJobs } from './retry.ts';
 import {
   forgetRollout,
@@ -65,10 +63,6 @@ export const COMMANDS: readonly Command[] = [
   limitKey,
   revokeKeys,
   audit,
-  // The first command whose name matches runs.
-  listBackups,
-  backup,
-  restore,
   logs,
   doctor,
 ];

@@ -10,12 +10,12 @@ import { defineScript, type Keys, type Redis, type Script } from '../redis/index
 export const SCHEMA_VERSION = 1;
 
 /** Schemas rise from this one; reports and records of it do not name it. */
-export const FIRST_SCHEMA = 1;
+const FIRST_SCHEMA = 1;
 /** They rise by one, and rarely: a number beyond this was never written by any version. */
 const MAX_SCHEMA = 1000;
 
 /** False for what is damaged, and no schema of any version. */
-export const isSchema = (v: unknown): v is number =>
+const isSchema = (v: unknown): v is number =>
   Number.isInteger(v) && (v as number) >= FIRST_SCHEMA && (v as number) <= MAX_SCHEMA;
 
 export interface Unreadable {
@@ -68,12 +68,6 @@ export class UnreadableList {
       const entry = parsedStored(EntrySchema, text);
       return entry ? [{ id, at: entry.at, reason: entry.reason }] : [];
     });
-  }
-
-  /** The schemas that are named by what is listed. */
-  async versions(): Promise<number[]> {
-    const texts = Object.values(await this.#redis.hgetall(this.#key));
-    return texts.map((text) => parsedStored(EntrySchema, text)?.version).filter(isSchema);
   }
 
   count(): Promise<number> {
