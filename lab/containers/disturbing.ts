@@ -1,6 +1,6 @@
 /** What happens to containers: restarts, kills, scaling, upgrades, lost volumes. Jobs run meanwhile; the invariants are judged after it. */
 import { join } from 'node:path';
-import { expect } from 'vitest';
+import { expect, vi } from 'vitest';
 import { compose, composeIn, containersOf, inspected, processesOf, run } from './compose.ts';
 import { WORK } from './results.ts';
 import { firstPicture } from './using.ts';
@@ -10,58 +10,80 @@ const { startEngine, stopEngine } = (await import(new URL('./engine.mjs', import
   startEngine(): Promise<void>;
   stopEngine(): Promise<void>;
 };
-const JOBS = 6;
+const JOBS = 4;
 /** Whatever is not up is started, as a person would. */
 const UP = ['up', '--detach', '--wait'];
+const since = (began: number): string => `${((performance.now() - began) / 1000).toFixed(1)} s`;
 
-/** Seconds until the API says that it can take jobs and a worker can run them. */
-async function readyAgain(): Promise<string> {
+/** Seconds until the API can take jobs and a worker can run them; for a worker, until its models are open. */
+async function readyAgain(service?: string): Promise<string> {
   const began = performance.now();
+  const asked = ['exec', '-T', 'worker-cpu', 'node', 'infra/docker/healthy.mjs', '9464', '/readyz'];
   const ready = (): Promise<boolean> =>
-    fetch(READY).then(
-      ({ ok }) => ok,
+    (service === 'worker-cpu' ? compose(...asked).then(() => true) : fetch(READY).then(({ ok }) => ok)).catch(
       () => false,
     );
   await expect.poll(ready, { timeout: 300_000 }).toBe(true);
-  return `${((performance.now() - began) / 1000).toFixed(1)} s`;
+  return since(began);
 }
 
-/** Jobs of which one runs already. */
-async function running({ client, slowJobs }: Scene, size?: number): Promise<string[]> {
-  const ids = await slowJobs(JOBS, size);
-  await client.reached(ids.slice(0, 1), 'running', 600_000);
-  return ids;
-}
-
-export const restarted =
-  (service: string) =>
-  async (scene: Scene): Promise<string> => {
-    await running(scene);
-    await compose('restart', service);
-    return `ready ${await readyAgain()} after the restart`;
+/** Jobs of half a minute and more, and those among them that have drawn a step and have most of their steps left. */
+async function running({ client, slowJobs }: Scene): Promise<{ ids: string[]; begun: string[] }> {
+  const ids = await slowJobs(JOBS, 512);
+  const begin = async (): Promise<false | string[]> => {
+    const jobs = await Promise.all(ids.map((id) => client.read(id)));
+    const fractions = jobs.map((job) => job?.progress?.fraction ?? 0);
+    const begun = ids.filter((_, place) => fractions[place] > 0 && fractions[place] < 0.5);
+    return begun.length > 0 && begun;
   };
+  return { ids, begun: await vi.waitUntil(begin, { timeout: 600_000, interval: 100 }) };
+}
+
+/** Disturbs jobs that run. Of those that had begun before, one at least must end after it. */
+async function whileJobsRun(scene: Scene, disturb: () => Promise<string>, service?: string): Promise<string> {
+  const { begun } = await running(scene);
+  const seen = await disturb();
+  const over = Date.now();
+  const ready = await readyAgain(service);
+  const jobs = await Promise.all(begun.map((id) => scene.client.ended(id, 900_000)));
+  const hit = jobs.filter((job) => Date.parse(job?.finished_at ?? '') > over).length;
+  expect(hit, 'jobs that began before and ended after').toBeGreaterThan(0);
+  return `${seen}; ready ${ready} later; ${hit} of ${begun.length} running jobs ended after it`;
+}
+
+export const restarted = (service: string) => (scene: Scene) =>
+  whileJobsRun(
+    scene,
+    async () => {
+      await compose('restart', service);
+      return 'restarted';
+    },
+    service,
+  );
 
 /** The program itself is killed, not its init process, as the kernel does when memory is short. */
-export const killed =
-  (service: string) =>
-  async (scene: Scene): Promise<string> => {
-    await running(scene);
-    const [container] = await containersOf(service);
-    const restarts = async (): Promise<number> => Number(await inspected(container, '{{.RestartCount}}'));
-    const before = await restarts();
-    const [pid] = await processesOf(container);
-    process.kill(pid, 'SIGKILL');
-    await expect.poll(restarts).toBe(before + 1);
-    return `Docker started it again; ready after ${await readyAgain()}`;
-  };
+export const killed = (service: string) => (scene: Scene) =>
+  whileJobsRun(
+    scene,
+    async () => {
+      const [container] = await containersOf(service);
+      const restarts = async (): Promise<number> => Number(await inspected(container, '{{.RestartCount}}'));
+      const before = await restarts();
+      const [pid] = await processesOf(container);
+      process.kill(pid, 'SIGKILL');
+      await expect.poll(restarts).toBe(before + 1);
+      return 'Docker started it again';
+    },
+    service,
+  );
 
 export async function drained(scene: Scene): Promise<string> {
   // Longer than LEHR_DRAIN_S.
-  const ids = await running(scene, 512);
+  const { ids } = await running(scene);
   const [container] = await containersOf('worker-cpu');
   const began = performance.now();
   await compose('stop', 'worker-cpu');
-  const took = ((performance.now() - began) / 1000).toFixed(1);
+  const took = since(began);
   expect(await inspected(container, '{{.State.ExitCode}}')).toBe('0');
   const jobs = await Promise.all(ids.map((id) => scene.client.read(id)));
   for (const job of jobs)
@@ -72,7 +94,7 @@ export async function drained(scene: Scene): Promise<string> {
   await compose(...UP);
   const queued = jobs.filter((job) => job?.status === 'queued').length;
   expect(queued).toBeGreaterThan(0);
-  return `stopped after ${took} s with exit code 0; ${queued} of ${ids.length} jobs went back to the queue without an attempt spent`;
+  return `stopped after ${took} with exit code 0; ${queued} of ${ids.length} jobs went back to the queue without an attempt spent`;
 }
 
 export async function scaled(scene: Scene): Promise<string> {
@@ -85,28 +107,28 @@ export async function scaled(scene: Scene): Promise<string> {
   return `${ids.length} jobs were shared by ${workers.size} workers`;
 }
 
-export async function recreated(scene: Scene): Promise<string> {
-  await running(scene);
-  const began = performance.now();
-  await compose(...UP, '--force-recreate');
-  return `all containers are new after ${((performance.now() - began) / 1000).toFixed(1)} s`;
-}
+export const recreated = (scene: Scene) =>
+  whileJobsRun(scene, async () => {
+    const began = performance.now();
+    await compose(...UP, '--force-recreate');
+    return `all containers are new after ${since(began)}`;
+  });
 
-export async function rebooted(scene: Scene): Promise<string> {
-  await running(scene);
-  const began = performance.now();
-  await stopEngine();
-  const stopped = ((performance.now() - began) / 1000).toFixed(1);
-  await startEngine();
-  return `the engine stopped after ${stopped} s; ready ${await readyAgain()} after its start`;
-}
+export const rebooted = (scene: Scene) =>
+  whileJobsRun(scene, async () => {
+    const began = performance.now();
+    await stopEngine();
+    const stopped = since(began);
+    await startEngine();
+    return `the engine stopped after ${stopped} and started`;
+  });
 
-export async function downAndUp(scene: Scene): Promise<string> {
-  await running(scene);
-  await compose('down');
-  await compose(...UP);
-  return 'the jobs of before went on';
-}
+export const downAndUp = (scene: Scene) =>
+  whileJobsRun(scene, async () => {
+    await compose('down');
+    await compose(...UP);
+    return 'the jobs of before went on';
+  });
 
 export async function volumesLost(scene: Scene): Promise<string> {
   const id = await scene.client.submitUntilAccepted();
@@ -128,24 +150,15 @@ export async function upgraded(scene: Scene): Promise<string> {
     await compose('down', '--volumes');
     await composeIn(before, 'build', 'api', 'worker-cpu');
     await composeIn(before, ...UP);
-    await running(scene);
     await compose('build', 'api', 'worker-cpu');
-    const plan = JSON.parse(
-      await compose(
-        'run',
-        '--rm',
-        '--no-deps',
-        '-T',
-        'worker-cpu',
-        'node',
-        'apps/worker/dist/doctor/main.js',
-        '--upgrade',
-      ),
-    );
-    for (const service of ['api', 'worker-cpu'])
-      await compose('up', '--detach', '--no-deps', '--wait', service);
-    await compose(...UP);
-    return `from ${from.slice(0, 12)}; the doctor said ${JSON.stringify(plan).slice(0, 200)}`;
+    return await whileJobsRun(scene, async () => {
+      const doctor = ['node', 'apps/worker/dist/doctor/main.js', '--upgrade'];
+      const plan = JSON.parse(await compose('run', '--rm', '--no-deps', '-T', 'worker-cpu', ...doctor));
+      for (const service of ['api', 'worker-cpu'])
+        await compose('up', '--detach', '--no-deps', '--wait', service);
+      await compose(...UP);
+      return `from ${from.slice(0, 12)}; the doctor said ${JSON.stringify(plan).slice(0, 200)}`;
+    });
   } finally {
     await run('git', ['worktree', 'remove', '--force', before]);
   }
