@@ -14,24 +14,33 @@ const MB = 1_000_000;
 /** Smaller layers are not worth a line. */
 const SHOWN_LAYER = /^(?:\d{2,3}(?:\.\d+)?MB|[\d.]+GB)$/;
 
+/** Of a run of all scenes. */
+interface Run {
+  readonly commit: string;
+  /** Whether the engine began without any image, layer and volume. */
+  readonly isEmpty: boolean;
+  readonly began: number;
+}
+
 export function writePage(folder: string): void {
   const kept = readResults(folder);
   const images = (kept.get('images') ?? []) as Image[];
   const scenes = (kept.get('scenes') ?? []) as string[];
-  kept.delete('images');
-  kept.delete('scenes');
+  const run = kept.get('run') as Run | undefined;
+  for (const name of ['images', 'scenes', 'run']) kept.delete(name);
   const results = ([...kept.values()] as Result[]).sort((one, other) => one.place - other.place);
-  writeFileSync(join(ROOT, 'docs/containers.md'), page(results, images, scenes));
+  writeFileSync(join(ROOT, 'docs/containers.md'), page(results, images, scenes, run));
 }
 
 export function page(
   results: readonly Result[],
   images: readonly Image[],
   scenes: readonly string[],
+  run?: Run,
 ): string {
   const version = (program: string, ...args: string[]): string =>
     execFileSync(program, args, { encoding: 'utf8' }).trim().split('\n')[0];
-  const commit = version('git', 'rev-parse', '--short=12', 'HEAD');
+  const commit = run?.commit ?? version('git', 'rev-parse', '--short=12', 'HEAD');
   const failed = results.filter(({ passed }) => !passed);
   const without = scenes.filter((scene) => !results.some(({ name }) => name === scene));
   return `# What containers did
@@ -43,8 +52,8 @@ Docker Engine, [compose.yaml](../infra/compose.yaml), and what happens to contai
 I1 to I7 of [Faults](faults.md) were checked: every accepted job ended once, its picture and its webhook are there, and a deleted job leaves nothing in
 Redis or the store.
 
-Written at commit ${commit}, ${new Date().toISOString().slice(0, 10)}: ${results.length - failed.length} of ${scenes.length} scenes passed, ${failed.length} failed${without.length > 0 ? `, and these have no result: ${without.join(', ')}` : ''}. A scene can be run
-alone, so the rows may come from several runs. ${cpus().length} cores, ${Math.round(totalmem() / 2 ** 30)} GiB, kernel ${release().split('-')[0]}, control groups version 1, Debian 12, no systemd;
+Written at commit ${commit}, ${new Date().toISOString().slice(0, 10)}: ${results.length - failed.length} of ${scenes.length} scenes passed, ${failed.length} failed${without.length > 0 ? `, and these have no result: ${without.join(', ')}` : ''}. ${run ? oneRun(run) : 'Scenes were run alone, so the rows come from several runs.'}
+${cpus().length} cores, ${Math.round(totalmem() / 2 ** 30)} GiB, kernel ${release().split('-')[0]}, control groups version 1, Debian 12, no systemd;
 ${version('dockerd', '--version')}, ${version('runc', '--version')}, Compose 2.40.3, ${version('podman', '--version')}. The machine was shared, so the seconds are no
 measure of Lehr.
 
@@ -75,6 +84,9 @@ processors other than x86-64, a card.
 ${images.map(sizes).join('\n')}
 `;
 }
+
+const oneRun = ({ isEmpty, began }: Run): string =>
+  `This is the report of one run of ${Math.round((Date.now() - began) / 60_000)} minutes${isEmpty ? ', which began with an empty engine' : ''}.`;
 
 const cell = (text: string): string => text.replaceAll('|', '\\|').replaceAll(/\s+/g, ' ');
 

@@ -1,5 +1,6 @@
 /** The suite `containers`: programs, engine and base images first, then the scenes in the engine's network, then the report. */
-import { existsSync, mkdirSync, rmSync } from 'node:fs';
+import { execFileSync } from 'node:child_process';
+import { existsSync, mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { ROOT, runCommand } from '../../infra/local/command.mjs';
 import { Problem } from '../../infra/local/problem.mjs';
@@ -16,10 +17,7 @@ export async function run({ scenes, from, keep, write, say, signal }) {
     throw new Problem(
       'The suite containers needs Debian and root: it installs packages and makes a network namespace.',
     );
-  const results = join(HOME, 'results');
-  // Scenes that are run alone replace their rows of the run before.
-  if (scenes.length === 0) rmSync(results, { recursive: true, force: true });
-  mkdirSync(results, { recursive: true });
+  const results = prepareResults(scenes);
   await ensurePrograms({ say, signal });
   await startEngine();
   try {
@@ -39,4 +37,18 @@ export async function run({ scenes, from, keep, write, say, signal }) {
       removeNamespace();
     }
   }
+}
+
+/** The folder of results. Scenes that are run alone replace their rows of the run before, whose page then says so. */
+function prepareResults(scenes) {
+  const results = join(HOME, 'results');
+  const file = join(results, 'run.json');
+  if (scenes.length > 0) rmSync(file, { force: true });
+  else rmSync(results, { recursive: true, force: true });
+  mkdirSync(results, { recursive: true });
+  if (scenes.length > 0) return results;
+  const commit = execFileSync('git', ['rev-parse', '--short=12', 'HEAD'], { cwd: ROOT, encoding: 'utf8' });
+  const isEmpty = !existsSync(join(HOME, 'docker'));
+  writeFileSync(file, JSON.stringify({ commit: commit.trim(), isEmpty, began: Date.now() }));
+  return results;
 }
