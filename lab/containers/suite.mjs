@@ -1,6 +1,6 @@
 /** The suite `containers`: programs, engine and base images first, then the scenes in the engine's network, then the report. */
 import { execFileSync } from 'node:child_process';
-import { existsSync, mkdirSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { ROOT, runCommand } from '../../infra/local/command.mjs';
 import { Problem } from '../../infra/local/problem.mjs';
@@ -13,6 +13,7 @@ const CONFIG = join(ROOT, 'lab/containers/vitest.config.ts');
 
 /** Resolves to the exit code: 0 when every scene showed what it promises. */
 export async function run({ scenes, from, keep, write, say, signal }) {
+  takeTurn();
   if (process.getuid?.() !== 0 || !existsSync('/etc/debian_version'))
     throw new Problem(
       'The suite containers needs Debian and root: it installs packages and makes a network namespace.',
@@ -37,6 +38,16 @@ export async function run({ scenes, from, keep, write, say, signal }) {
       removeNamespace();
     }
   }
+}
+
+/** Two runs would share the engine, its containers and the results. */
+function takeTurn() {
+  const file = join(HOME, 'lab.pid');
+  const other = existsSync(file) ? readFileSync(file, 'utf8') : '';
+  if (other !== '' && existsSync(`/proc/${other}`))
+    throw new Problem(`The suite containers runs already, as process ${other} (${file}).`);
+  mkdirSync(HOME, { recursive: true });
+  writeFileSync(file, String(process.pid));
 }
 
 /** The folder of results. Scenes that are run alone replace their rows of the run before, whose page then says so. */

@@ -1,8 +1,10 @@
 /** The launchers of the programs that test more than npm test pass their options on to those programs, which check them first. */
 import { execFile } from 'node:child_process';
+import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { expect, test } from 'vitest';
+import { tempFolder } from '../support/tiny-models.ts';
 import { ROOT } from './readme.ts';
 
 const run = promisify(execFile);
@@ -51,5 +53,19 @@ test('The lab lists its suites, and refuses one that it does not have before it 
   await expect(run(process.execPath, [lab, 'nothing'])).rejects.toMatchObject({
     code: 1,
     stderr: "\nThere is no suite 'nothing'. The suites are: containers.\n",
+  });
+});
+
+test('A second run of the containers is refused while one lives', async () => {
+  const home = await tempFolder('lab');
+  const work = join(home, '.cache/lehr-lab');
+  await mkdir(work, { recursive: true });
+  await writeFile(join(work, 'lab.pid'), String(process.pid));
+  const second = run(process.execPath, [join(ROOT, 'lab/main.mjs'), 'containers'], {
+    env: { ...process.env, HOME: home },
+  });
+  await expect(second).rejects.toMatchObject({
+    code: 1,
+    stderr: `\nThe suite containers runs already, as process ${process.pid} (${join(work, 'lab.pid')}).\n`,
   });
 });
