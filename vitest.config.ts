@@ -14,7 +14,6 @@ const LONG = [
   'test/e2e/speech.test.ts',
   'test/e2e/chain.test.ts',
   'test/e2e/fleet.test.ts',
-  'test/e2e/shadow.test.ts',
   'test/e2e/demo-diffusion.test.ts',
   'test/conformance/openai.test.ts',
   'test/conformance/replicate.test.ts',

@@ -47,17 +47,12 @@ test('The commands of docs/rollouts.md work in their order', { timeout: 120_000 
   expect(await shell('rollback')).toMatch(
     /sd@2 is rolled back: all callers get 1\ncolours are off\n[\s\S]*sd has no rollout any more/,
   );
-  expect(await shell('shadow')).toMatch(
-    /shadows of 10% of the jobs: 0 compared, 0 equal; 0 dropped[\s\S]*sd@2 gets 10% of the callers/,
-  );
-  await world.change('rolled-back');
   const automatic = await shell('automatic');
   expect(automatic).toMatch(/promoted after 500 of its jobs in each step of 10%, 50%, 100%; 0 ended/);
   expect(automatic).toMatch(/is not rolled back by itself[\s\S]*from 400 on it is rolled back/);
   expect(BLOCKS.filter(({ language }) => language === 'sh').map(({ label }) => label)).toEqual([
     'deploy',
     'rollback',
-    'shadow',
     'automatic',
   ]);
 });

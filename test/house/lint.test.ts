@@ -185,11 +185,7 @@ const DOORS: readonly Door[] = [
   {
     source: 'sharp',
     refused: ['apps/worker/src/diffusion/n.ts', 'apps/api/src/jobs/present.ts'],
-    allowed: [
-      'apps/worker/src/delivery/image-file.ts',
-      'apps/worker/src/runs/picture-input.ts',
-      'apps/api/src/jobs/stored-pixels.ts',
-    ],
+    allowed: ['apps/worker/src/delivery/image-file.ts', 'apps/worker/src/runs/picture-input.ts'],
   },
   {
     source: '@huggingface/tokenizers',

@@ -111,8 +111,6 @@ const API_ONLY = [
     'scale',
     'secretKeys',
     'sessions',
-    'shadowLock',
-    'shadows',
     'signIn',
     'signInGeneration',
     'storage',

@@ -19,7 +19,6 @@ export const storedRollout = (changes: Partial<StoredRollout> = {}): StoredRollo
   auto_rollback: false,
   promote_after: null,
   steps: [],
-  shadow: 0,
   stage: 1,
   carried: NO_EVIDENCE,
   ...changes,

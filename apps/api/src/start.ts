@@ -26,7 +26,6 @@ import { type ApiConfig, isLoopback } from './env.ts';
 import { sweepOutputs } from './files/sweep-outputs.ts';
 import { endRevokedStreams } from './follow/end-revoked.ts';
 import { connectionOwner, inTurns } from './in-turns.ts';
-import { type CompareParts, compareShadows } from './jobs/compare-shadows.ts';
 import { countExpired } from './jobs/count-expired.ts';
 import { countJanitor } from './jobs/count-janitor.ts';
 import { deleteLeftovers } from './jobs/leftovers.ts';
@@ -91,7 +90,7 @@ export async function startApi({ config, models }: Settings<ApiConfig>, log: Log
       deleteLeftovers(rounds),
       reportCounts(rounds),
       reportProcess(rounds, config.LEHR_ROLES),
-      followRollouts(rounds),
+      runJudge(rounds),
     ];
     log.info({ url, port, operationsPort, docs: `${url}/docs`, roles }, 'API is listening');
     const stop = async (): Promise<void> => {
@@ -137,14 +136,6 @@ async function over<Parts extends ApiParts>(redis: Redis, parts: Parts): Promise
   const records = new RecordStore(redis, keys, { retentionMs: parts.records.retentionMs });
   const workflows = new WorkflowRunner({ redis, keys, records, queues });
   return { ...parts, redis, queues, records, workflows };
-}
-
-/** Returns the function that stops it. */
-function followRollouts(parts: Parameters<typeof runJudge>[0] & CompareParts): () => Promise<void> {
-  const stops = [runJudge(parts), compareShadows(parts)];
-  return async () => {
-    await Promise.all(stops.map((stop) => stop()));
-  };
 }
 
 function newJanitor(parts: Awaited<ReturnType<typeof openParts>>): Janitor {

@@ -1927,7 +1927,6 @@ export interface components {
                 readonly stable: components["schemas"]["VersionOutcomes"];
                 readonly canary: components["schemas"]["VersionOutcomes"];
             };
-            readonly shadow: components["schemas"]["RolloutShadow"];
             readonly analysis: components["schemas"]["RolloutAnalysis"];
             /** @description What happened to the rollouts of this model, newest first, at most 100. */
             readonly history: readonly components["schemas"]["RolloutEvent"][];
@@ -1943,31 +1942,6 @@ export interface components {
             };
             /** @description The 95th percentile of device time, as a ratio to what a job of its size is expected to take alone; null without jobs. */
             readonly p95: number | null;
-        };
-        /** @description Copies of jobs that the new version ran for comparison. */
-        readonly RolloutShadow: {
-            /** @description Jobs that ended, succeeded or failed. */
-            readonly jobs: number;
-            /** @description Those that failed by a fault of Lehr or of the model: errors with a status of 500 or more. */
-            readonly failed: number;
-            /** @description Failed jobs by the code of their error, those of callers included. */
-            readonly failures: {
-                readonly [key: string]: number;
-            };
-            /** @description The 95th percentile of device time, as a ratio to what a job of its size is expected to take alone; null without jobs. */
-            readonly p95: number | null;
-            /** @description Per cent of the jobs of the stable version that have a shadow. */
-            readonly share: number;
-            /** @description Shadows that were not posted, because real jobs wait, or that did not start in time. */
-            readonly dropped: number;
-            /** @description Shadows that succeeded, as the job did. */
-            readonly compared: number;
-            /** @description Those of them whose output is the same. */
-            readonly equal: number;
-            /** @description How much the outputs differ on average: of pictures the mean absolute difference of a color value, from 0 to 255; of speech the words that differ, as a ratio to those of the stable version; of texts the share of results that differ. Null when none was compared. */
-            readonly difference: number | null;
-            /** @description Device time of a shadow as a ratio to that of its job, the geometric mean; null when none was compared. */
-            readonly time_ratio: number | null;
         };
         /** @description What Lehr decides by: the jobs posted since the share was changed or the rollout was paused. */
         readonly RolloutAnalysis: {
@@ -2014,7 +1988,6 @@ export interface components {
             readonly stable: string;
             readonly canary: string;
             readonly weight: number;
-            readonly shadow?: number | undefined;
             /** @enum {string} */
             readonly state: "running" | "paused" | "promoted" | "rolled-back";
         };
@@ -2025,8 +1998,6 @@ export interface components {
             readonly stable?: string | undefined;
             /** @description Per cent of the callers that get the canary. Left out: as before, and the first of `steps` for a new rollout. */
             readonly weight?: number | undefined;
-            /** @description Per cent of the jobs of the stable version that the new version runs a second time, as shadows, for comparison. Callers never see a shadow and do not pay for it. Left out: as before, and none when a weight is given. */
-            readonly shadow?: number | undefined;
             /**
              * @description What decides which version a caller gets: the API key (the default), the tenant, or every job by itself.
              * @enum {string}

@@ -25,7 +25,7 @@ export * from './contracts/operations.ts';
 export * from './contracts/problem.ts';
 export * from './contracts/queue.ts';
 export * from './contracts/rollout.ts';
-export type { RolloutAnalysis, RolloutShadow, VersionOutcomes } from './contracts/rollout-figures.ts';
+export type { RolloutAnalysis, VersionOutcomes } from './contracts/rollout-figures.ts';
 export * from './contracts/scale.ts';
 export * from './contracts/speech-to-text.ts';
 export * from './contracts/text.ts';

@@ -14,7 +14,6 @@ import type { JobWaits } from '../follow/wait.ts';
 import type { DirectJob } from '../jobs/direct-calls.ts';
 import { identify, type RequestIdentity } from '../jobs/identity.ts';
 import { metricLabels } from '../jobs/metric-labels.ts';
-import { postShadow, type ShadowParts } from '../jobs/post-shadow.ts';
 import type { RetryRequest } from '../jobs/retry.ts';
 import { replayOf, type Submission, type SubmitParts, submitJob } from '../jobs/submit.ts';
 import { quotaHeaders } from '../limits/quota.ts';
@@ -27,7 +26,7 @@ import { onLostAnswer } from './lost-answer.ts';
 import { inNames, type Names } from './names.ts';
 import type { UnansweredRequests } from './unanswered-requests.ts';
 
-export interface CallParts extends SubmitParts, Pick<ShadowParts, 'redis' | 'keys'> {
+export interface CallParts extends SubmitParts {
   readonly waits: Pick<JobWaits, 'holder'>;
   readonly unanswered: UnansweredRequests;
   readonly metrics: Pick<Metrics<'api'>, 'jobsAccepted'>;
@@ -94,11 +93,7 @@ export async function makeJob(c: Context<ApiEnv>, parts: CallParts, call: JobCal
     submission = await submitCall(c, parts, call, identity, 'stored');
   }
   const { record, how } = submission;
-  if (how === 'new') {
-    count(parts, record);
-    // A job without a record cannot be compared later.
-    void postShadow(parts, record);
-  }
+  if (how === 'new') count(parts, record);
   return {
     record,
     position: submission.position,

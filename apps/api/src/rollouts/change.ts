@@ -55,12 +55,9 @@ export function deployStep(
     throw refusal('invalid-input', [{ pointer: '/version', detail }]);
   }
   const plan = planOf(request, open);
-  const weight = weightOf(request, open, plan);
-  // Callers that get the version need no copies of the jobs of others, unless both are asked for.
-  const endsShadows = request.weight !== undefined || (weight > 0 && open?.weight === 0);
-  const { shadow = endsShadows ? 0 : (open?.shadow ?? 0) } = request;
-  if (!open && weight === 0 && shadow === 0) {
-    const detail = 'must be more than 0 for a new rollout without shadows';
+  const weight = request.weight ?? open?.weight ?? plan.steps[0] ?? 0;
+  if (!open && weight === 0) {
+    const detail = 'must be more than 0 for a new rollout';
     throw refusal('invalid-input', [{ pointer: '/weight', detail }]);
   }
   checkPlan(plan, weight);
@@ -76,7 +73,6 @@ export function deployStep(
       stable,
       canary,
       weight,
-      shadow,
       sticky_by,
       state: open?.state ?? 'running',
       created_at: open?.created_at ?? now,
@@ -99,13 +95,6 @@ function stageAfter(
 ): Pick<StoredRollout, 'stage' | 'carried'> {
   const isSame = weight === open.weight && sticky_by === open.sticky_by;
   return isSame ? { stage: open.stage, carried: open.carried } : nextStage(open, evidence);
-}
-
-/** The steps of a request begin a new rollout, or one that had only shadows until now. */
-function weightOf(request: RolloutRequest, open: StoredRollout | undefined, { steps }: Plan): number {
-  if (request.weight !== undefined) return request.weight;
-  const isBegun = open !== undefined && (open.weight > 0 || request.steps === undefined);
-  return isBegun ? open.weight : (steps[0] ?? 0);
 }
 
 type Plan = Pick<StoredRollout, 'auto_rollback' | 'promote_after' | 'steps'>;

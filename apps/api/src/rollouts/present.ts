@@ -11,7 +11,6 @@ import { shownEvidence } from './judge.ts';
 import { presentSide } from './outcomes.ts';
 import type { StoredRollout } from './rollout.ts';
 import type { Analysis, RolloutStore } from './rollout-store.ts';
-import { presentShadow } from './shadow.ts';
 
 const iso = (ms: number): string => new Date(ms).toISOString();
 
@@ -43,7 +42,6 @@ export async function presentRollout(
     reason: rollout.reason,
     workers: { stable: workersOf(stable), canary: workersOf(canary) },
     outcomes: { stable: presentSide(outcomes.stable), canary: presentSide(outcomes.canary) },
-    shadow: presentShadow(rollout, outcomes.shadow, outcomes.compared),
     analysis: presentAnalysis(rollout, analysis),
     history,
   };

@@ -29,7 +29,6 @@ import {
   type StoredRollout,
   unknownFields,
 } from './rollout.ts';
-import { parseShadowCounts, type ShadowCounts } from './shadow.ts';
 
 /** How a rollout becomes another one; `after` undefined removes it. */
 export interface RolloutStep {
@@ -129,11 +128,10 @@ export class RolloutStore {
     return texts.flatMap((text) => parsedStored(RolloutEventSchema, text) ?? []);
   }
 
-  /** How its jobs and its shadows ended until now. */
-  async outcomes(rollout: string): Promise<Outcomes & { readonly compared: ShadowCounts }> {
+  /** How its jobs ended until now. */
+  async outcomes(rollout: string): Promise<Outcomes> {
     const { redis, keys } = this.#options;
-    const hash = await redis.hgetall(keys.rolloutOutcomes(rollout));
-    return { ...parseOutcomes(hash), compared: parseShadowCounts(hash) };
+    return parseOutcomes(await redis.hgetall(keys.rolloutOutcomes(rollout)));
   }
 
   /** The jobs of its stage that ended, and the evidence with that of the stages before. */
@@ -187,7 +185,6 @@ export class RolloutStore {
       stable: shown.stable,
       canary: shown.canary,
       weight: shown.weight,
-      ...(shown.shadow > 0 && { shadow: shown.shadow }),
       state: shown.state,
     };
     const facts = factsOf(model, actor, event);
@@ -229,7 +226,7 @@ export class RolloutStore {
 }
 
 function factsOf(model: string, actor: Actor, event: RolloutEvent): AuditFacts {
-  const { action, stable, canary, weight, shadow, state, reason } = event;
+  const { action, stable, canary, weight, state, reason } = event;
   return {
     action: `rollout.${action}`,
     actor: actor.keyId,
@@ -241,7 +238,6 @@ function factsOf(model: string, actor: Actor, event: RolloutEvent): AuditFacts {
       canary,
       weight,
       state,
-      ...(shadow !== undefined && { shadow }),
       ...(reason !== null && { reason }),
     },
   };

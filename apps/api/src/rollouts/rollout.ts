@@ -28,8 +28,6 @@ const StoredRolloutSchema = z.object({
   auto_rollback: z.boolean().default(false),
   promote_after: z.number().nullable().default(null),
   steps: z.array(z.number()).default([]),
-  /** Per cent of the jobs of the stable version that the canary runs a second time (jobs/post-shadow.ts). */
-  shadow: z.number().default(0),
   /** Rises when the share changes or the rollout is paused: from then on its jobs are counted from zero. */
   stage: z.int().default(1),
   /** Logarithms of the evidence of the stages before (shared/rollouts/verdict.ts). */

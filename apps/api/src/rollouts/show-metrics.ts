@@ -5,26 +5,17 @@ import { shownEvidence } from './judge.ts';
 import { type Ends, failuresOf, isServersFault } from './outcomes.ts';
 import type { StoredRollout } from './rollout.ts';
 import type { RolloutStore } from './rollout-store.ts';
-import { meanOf, type ShadowCounts } from './shadow.ts';
 import { rolloutShares } from './shares.ts';
 
 /** A rollout with how its jobs ended until now. */
 export interface RolloutReading {
   readonly rollout: StoredRollout;
-  readonly outcomes: Outcomes & { readonly compared: ShadowCounts };
+  readonly outcomes: Outcomes;
   /** Of a rollout that is running. */
   readonly evidence?: LogEvidence | undefined;
 }
 
-type Gauges = Pick<
-  Metrics<'api'>,
-  | 'rolloutWeight'
-  | 'rolloutJobs'
-  | 'rolloutFailures'
-  | 'rolloutEvidence'
-  | 'rolloutShadows'
-  | 'rolloutShadowDifference'
->;
+type Gauges = Pick<Metrics<'api'>, 'rolloutWeight' | 'rolloutJobs' | 'rolloutFailures' | 'rolloutEvidence'>;
 
 const SIDES = ['stable', 'canary'] as const satisfies readonly RolloutSide[];
 /** Always shown, so that a rate has a first value. */
@@ -48,9 +39,7 @@ export async function readRollouts(
 /** Sets the gauges anew: a rollout that was removed is no longer shown. */
 export function showRollouts(gauges: Gauges, readings: readonly RolloutReading[]): void {
   const { rolloutWeight, rolloutJobs, rolloutFailures, rolloutEvidence } = gauges;
-  const { rolloutShadows, rolloutShadowDifference } = gauges;
   for (const gauge of [rolloutWeight, rolloutJobs, rolloutFailures, rolloutEvidence]) gauge.reset();
-  for (const gauge of [rolloutShadows, rolloutShadowDifference]) gauge.reset();
   for (const { rollout, outcomes, evidence } of readings) {
     const shares = rolloutShares(rollout);
     for (const side of SIDES) {
@@ -58,24 +47,12 @@ export function showRollouts(gauges: Gauges, readings: readonly RolloutReading[]
       gauges.rolloutWeight.set(labels, shares[side]);
       showEnds(gauges, labels, outcomes[side].ends);
     }
-    if (rollout.shadow > 0 || outcomes.shadow.ends.size > 0) showShadows(gauges, rollout, outcomes);
     if (!evidence) continue;
     for (const kind of EVIDENCE_KINDS) {
       const labels = { model: rollout.model, version: rollout.canary, kind };
       rolloutEvidence.set(labels, shownEvidence(evidence[kind]));
     }
   }
-}
-
-function showShadows(
-  { rolloutShadows, rolloutShadowDifference }: Gauges,
-  { model, canary: version }: StoredRollout,
-  { shadow: { ends }, compared }: RolloutReading['outcomes'],
-): void {
-  for (const [outcome, jobs] of byOutcome(ends)) rolloutShadows.set({ model, version, outcome }, jobs);
-  rolloutShadows.set({ model, version, outcome: 'dropped' }, compared.dropped);
-  const difference = meanOf(compared.difference, compared.jobs);
-  if (difference !== null) rolloutShadowDifference.set({ model, version }, difference);
 }
 
 function showEnds(

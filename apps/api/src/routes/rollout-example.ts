@@ -31,18 +31,6 @@ export const ROLLOUT: Rollout = {
     stable: { jobs: 912, failed: 3, failures: { 'engine-failed': 3 }, p95: 1.15 },
     canary: { jobs: 104, failed: 1, failures: { 'engine-failed': 1 }, p95: 1.05 },
   },
-  shadow: {
-    share: 0,
-    jobs: 0,
-    failed: 0,
-    failures: {},
-    p95: null,
-    dropped: 0,
-    compared: 0,
-    equal: 0,
-    difference: null,
-    time_ratio: null,
-  },
   analysis: {
     auto_rollback: true,
     promote_after: 500,

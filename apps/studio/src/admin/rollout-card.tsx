@@ -37,7 +37,6 @@ export function RolloutCard({ model, rollout, onChanged }: RolloutCardProps) {
             columns={COLUMNS}
           />
           {rollout.state === 'running' && <p class="hint">{evidenceOf(rollout)}</p>}
-          {rollout.shadow?.share > 0 && <p class="hint">{shadowsOf(rollout)}</p>}
         </>
       )}
       <RolloutForm model={model} rollout={rollout} onChanged={onChanged} />
@@ -58,10 +57,6 @@ function evidenceOf({ canary, analysis: { evidence, limit, auto_rollback } }: Ro
   const { failures, slowness } = evidence;
   const found = words.evidence(canary, failures, slowness);
   return `${found} ${auto_rollback ? words.rollsBack(limit) : words.neverRollsBack}`;
-}
-
-function shadowsOf({ shadow }: Rollout): string {
-  return words.shadows(shadow.share, shadow.compared, shadow.equal, shadow.difference);
 }
 
 /** The table has the same numbers. */

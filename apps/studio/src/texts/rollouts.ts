@@ -11,9 +11,6 @@ export const rollouts = {
   noState: 'no rollout',
   evidence: (canary: string, failures: number, slowness: number): string =>
     `Evidence against version ${canary}: ${oneDigit(failures)} from failures, ${oneDigit(slowness)} from device times.`,
-  shadows: (share: number, compared: number, equal: number, difference: number | null): string =>
-    `${percent(share)} of the jobs of the stable version run a second time as shadows: ${compared} compared, ${equal} equal` +
-    `${difference === null ? '' : `, mean difference ${difference}`}.`,
   rollsBack: (limit: number): string => `From ${limit} on, Lehr gives all callers the stable version again.`,
   neverRollsBack: 'Lehr does not roll it back by itself.',
   running: (canary: string, weight: number, stable: string) =>

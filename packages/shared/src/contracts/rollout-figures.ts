@@ -1,4 +1,4 @@
-/** What a rollout shows of its jobs: how they ended, how shadows compared, and what Lehr decides by. */
+/** What a rollout shows of its jobs: how they ended, and what Lehr decides by. */
 import { z } from 'zod';
 
 export const percent = (description: string) => z.number().min(0).max(100).meta({ description, example: 10 });
@@ -21,30 +21,6 @@ export const VersionOutcomesSchema = z
   })
   .meta({ id: 'VersionOutcomes' });
 export type VersionOutcomes = z.output<typeof VersionOutcomesSchema>;
-
-export const ShadowSchema = VersionOutcomesSchema.extend({
-  share: percent('Per cent of the jobs of the stable version that have a shadow.'),
-  dropped: count('Shadows that were not posted, because real jobs wait, or that did not start in time.'),
-  compared: count('Shadows that succeeded, as the job did.'),
-  equal: count('Those of them whose output is the same.'),
-  difference: z
-    .number()
-    .nullable()
-    .meta({
-      description:
-        'How much the outputs differ on average: of pictures the mean absolute difference of a color value, from 0 to 255; of speech the ' +
-        'words that differ, as a ratio to those of the stable version; of texts the share of results that differ. Null when none was compared.',
-      example: 3.2,
-    }),
-  time_ratio: z.number().nullable().meta({
-    description:
-      'Device time of a shadow as a ratio to that of its job, the geometric mean; null when none was compared.',
-    example: 1.04,
-  }),
-}).meta({
-  id: 'RolloutShadow',
-  description: 'Copies of jobs that the new version ran for comparison.',
-});
 
 const EndedJobsSchema = z
   .object({ jobs: count('Jobs that ended.'), failed: count('Those that failed.') })
@@ -83,4 +59,3 @@ export const AnalysisSchema = z
       'What Lehr decides by: the jobs posted since the share was changed or the rollout was paused.',
   });
 export type RolloutAnalysis = z.output<typeof AnalysisSchema>;
-export type RolloutShadow = z.output<typeof ShadowSchema>;

@@ -1,7 +1,7 @@
 /** Rollouts: which version of a model its jobs get while a new one is tried, as an administrator sees and changes them. */
 import { z } from 'zod';
 import { SLUG } from '../group.ts';
-import { AnalysisSchema, percent, ShadowSchema, VersionOutcomesSchema } from './rollout-figures.ts';
+import { AnalysisSchema, percent, VersionOutcomesSchema } from './rollout-figures.ts';
 
 export const ROLLOUT_STATES = ['running', 'paused', 'promoted', 'rolled-back'] as const;
 export type RolloutState = (typeof ROLLOUT_STATES)[number];
@@ -47,10 +47,6 @@ export const RolloutRequestSchema = z
     }),
     weight: percent(
       'Per cent of the callers that get the canary. Left out: as before, and the first of `steps` for a new rollout.',
-    ).optional(),
-    shadow: percent(
-      'Per cent of the jobs of the stable version that the new version runs a second time, as shadows, for comparison. Callers never see ' +
-        'a shadow and do not pay for it. Left out: as before, and none when a weight is given.',
     ).optional(),
     sticky_by: z.enum(STICKY_BY).optional().meta({
       description:
@@ -119,7 +115,6 @@ export const RolloutEventSchema = z
     stable: z.string(),
     canary: z.string(),
     weight: z.number(),
-    shadow: z.number().optional(),
     state: z.enum(ROLLOUT_STATES),
   })
   .meta({ id: 'RolloutEvent' });
@@ -145,7 +140,6 @@ export const RolloutSchema = z
     outcomes: z
       .object({ stable: VersionOutcomesSchema, canary: VersionOutcomesSchema })
       .meta({ description: 'How the jobs of this rollout ended, by the version that it gave them.' }),
-    shadow: ShadowSchema,
     analysis: AnalysisSchema,
     history: z.array(RolloutEventSchema).meta({
       description: 'What happened to the rollouts of this model, newest first, at most 100.',

@@ -137,20 +137,6 @@ export const API_METRICS = {
     apps: ['api'],
     labels: ['model', 'version', 'kind'],
   },
-  rolloutShadows: {
-    name: 'lehr_rollout_shadow_jobs',
-    kind: 'gauge',
-    help: 'Shadows of the latest rollout of the model that ended, by outcome (succeeded, failed, canceled, expired), and those that were dropped.',
-    apps: ['api'],
-    labels: ['model', 'version', 'outcome'],
-  },
-  rolloutShadowDifference: {
-    name: 'lehr_rollout_shadow_difference',
-    kind: 'gauge',
-    help: 'How much the outputs of shadows differ from those of their jobs, the mean: color values from 0 to 255, or the share of words.',
-    apps: ['api'],
-    labels: ['model', 'version'],
-  },
   auditEntries: {
     name: 'lehr_audit_entries_total',
     kind: 'counter',

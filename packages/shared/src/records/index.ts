@@ -37,7 +37,6 @@ export {
   type Outcomes,
   parseOutcomes,
   parsePairs,
-  parseShare,
   type RolloutShare,
   type RolloutSide,
   type SideOutcomes,

@@ -10,15 +10,12 @@ import { BATCH_RATIO, FAR, type Pairs, TOLERANCE } from '../rollouts/evidence.ts
 
 export type RolloutSide = 'stable' | 'canary';
 
-/** `shadow`: a copy of a job of the stable side, run by the canary for comparison. It has no stage and is in no pair. */
-export type CountedSide = RolloutSide | 'shadow';
-
 export interface RolloutShare {
   /** The id of the rollout. */
   readonly rollout: string;
-  readonly side: CountedSide;
-  /** The stage of the rollout when the job was posted: a change of its share begins another one. Absent for a shadow. */
-  readonly stage?: number;
+  readonly side: RolloutSide;
+  /** The stage of the rollout when the job was posted: a change of its share begins another one. */
+  readonly stage: number;
   /** Device ms that a job of this size takes on any version: its real time is counted as a ratio to it. */
   readonly expectedMs: number;
 }
@@ -31,7 +28,7 @@ export interface SideOutcomes {
   readonly buckets: ReadonlyMap<number, number>;
 }
 
-export type Outcomes = Readonly<Record<CountedSide, SideOutcomes>>;
+export type Outcomes = Readonly<Record<RolloutSide, SideOutcomes>>;
 
 /** Buckets grow by this factor, so that a percentile is known to 10 %. */
 export const BUCKET_RATIO = 1.1;
@@ -46,16 +43,7 @@ export const BUCKETS_LUA = [
 
 /** The field `rollout` of a record. */
 export const formatShare = ({ rollout, side, stage, expectedMs }: RolloutShare): string =>
-  `${rollout} ${side} ${expectedMs} ${stage ?? ''}`.trimEnd();
-
-/** Reads the field `rollout` of a record; undefined when there is none, or it is not such a text. */
-export function parseShare(text: string | undefined): RolloutShare | undefined {
-  const [, rollout, side, expectedMs, stage] =
-    /^(\S+) (stable|canary|shadow) (\d+(?:\.\d+)?) ?(\d*)$/.exec(text ?? '') ?? [];
-  if (rollout === undefined) return undefined;
-  const share = { rollout, side: side as CountedSide, expectedMs: Number(expectedMs) };
-  return stage === '' ? share : { ...share, stage: Number(stage) };
-}
+  `${rollout} ${side} ${expectedMs} ${stage}`;
 
 /** Names the hash of a stage, in place of the rollout's id. */
 export const stageName = (rollout: string, stage: number): string => `${rollout}.${stage}`;
@@ -70,7 +58,7 @@ export const parsePairs = (hash: Readonly<Record<string, string>>): Pairs => ({
 
 /** Reads the hash of a rollout. */
 export function parseOutcomes(hash: Readonly<Record<string, string>>): Outcomes {
-  const of = (side: CountedSide): SideOutcomes => {
+  const of = (side: RolloutSide): SideOutcomes => {
     const own = Object.entries(hash).flatMap(([field, value]): [string, number][] => {
       const [start, outcome] = field.split(' ');
       return start === side && outcome ? [[outcome, Number(value)]] : [];
@@ -81,5 +69,5 @@ export function parseOutcomes(hash: Readonly<Record<string, string>>): Outcomes 
       buckets: new Map(own.filter(isBucket).map(([outcome, jobs]) => [Number(outcome.slice(1)), jobs])),
     };
   };
-  return { stable: of('stable'), canary: of('canary'), shadow: of('shadow') };
+  return { stable: of('stable'), canary: of('canary') };
 }

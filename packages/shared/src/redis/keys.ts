@@ -155,10 +155,6 @@ export interface Keys {
   rolloutOutcomes(rollout: string): string;
   /** Held by the one process that judges rollouts. */
   readonly rolloutJudge: string;
-  /** Jobs and their shadows that are to be compared, by the time of the shadow. */
-  readonly shadows: string;
-  /** Held by the one process that compares them. */
-  readonly shadowLock: string;
   /** `<id> <place>` of the store that all processes use (store-identity.ts). */
   readonly storeId: string;
   /** Exists after a sweep of old outputs until the next one is due. */
@@ -235,18 +231,13 @@ export function keysOf(namespace: string): Keys {
   };
 }
 
-type RolloutKeys = Pick<
-  Keys,
-  'rollouts' | 'rolloutHistory' | 'rolloutOutcomes' | 'rolloutJudge' | 'shadows' | 'shadowLock'
->;
+type RolloutKeys = Pick<Keys, 'rollouts' | 'rolloutHistory' | 'rolloutOutcomes' | 'rolloutJudge'>;
 
 const rolloutKeys = (prefix: string): RolloutKeys => ({
   rollouts: `${prefix}:rollouts`,
   rolloutHistory: (model) => `${prefix}:rollout-history:${model}`,
   rolloutOutcomes: (rollout) => `${prefix}:rollout-outcomes:${rollout}`,
   rolloutJudge: `${prefix}:rollout-judge`,
-  shadows: `${prefix}:rollout-shadows`,
-  shadowLock: `${prefix}:rollout-shadow-lock`,
 });
 
 /** What processes report of themselves, and the store that they share. */

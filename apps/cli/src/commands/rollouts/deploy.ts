@@ -20,11 +20,6 @@ export const deployVersion = defineCommand({
   ],
   options: {
     canary: { type: 'string', value: 'SHARE', help: 'How many of the callers get it, such as 10%.' },
-    shadow: {
-      type: 'string',
-      value: 'SHARE',
-      help: 'How many jobs of the stable version it runs a second time for comparison, such as 10%. Callers never see those.',
-    },
     stable: STABLE,
     'sticky-by': {
       type: 'string',
@@ -50,9 +45,9 @@ export const deployVersion = defineCommand({
   },
   run: async ({ values, positionals: [wanted], terminal, json, client }) => {
     const { model, version } = versionOf(wanted);
-    const { canary, shadow, stable, steps, reason } = values;
-    if (canary === undefined && steps === undefined && shadow === undefined) {
-      throw usageError('--canary is missing, such as --canary 10%, or --shadow 10%');
+    const { canary, stable, steps, reason } = values;
+    if (canary === undefined && steps === undefined) {
+      throw usageError('--canary is missing, such as --canary 10%');
     }
     const promoteAfter = values['promote-after'];
     const rollout = await (await client()).rollouts.deploy(
@@ -60,7 +55,6 @@ export const deployVersion = defineCommand({
       {
         version,
         weight: canary === undefined ? undefined : percentOf('canary', canary),
-        shadow: shadow === undefined ? undefined : percentOf('shadow', shadow),
         stable,
         sticky_by: values['sticky-by'] as 'key' | undefined,
         auto_rollback: onOrOff('auto-rollback', values['auto-rollback']),

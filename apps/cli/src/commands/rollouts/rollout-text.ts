@@ -43,22 +43,8 @@ export function showRollout({ out }: Terminal, json: boolean, rollout: Rollout):
     ['stable', stable, `${workers.stable}`, ...cellsOf(outcomes.stable)],
     ['canary', canary, `${workers.canary}`, ...cellsOf(outcomes.canary)],
   ];
-  // An API of an older version shows none.
-  const shadow = rollout.shadow as Rollout['shadow'] | undefined;
-  if (shadow && (shadow.share > 0 || shadow.jobs > 0)) rows.push(['shadow', canary, '', ...cellsOf(shadow)]);
   out(tableOf(['', 'VERSION', 'WORKERS', 'JOBS', 'FAILED', 'P95'], rows));
-  if (rows.length > 2) out(`${shadowLine(rollout)}\n`);
   for (const line of analysisLines(rollout)) out(`${line}\n`);
-}
-
-function shadowLine({ shadow }: Rollout): string {
-  const { share, compared, equal, difference, time_ratio, dropped } = shadow;
-  return (
-    `shadows of ${share}% of the jobs: ${compared} compared, ${equal} equal` +
-    (difference === null ? '' : `, mean difference ${difference}`) +
-    (time_ratio === null ? '' : `, ${time_ratio} times the device time`) +
-    `; ${dropped} dropped`
-  );
 }
 
 function analysisLines({ analysis }: Rollout): readonly string[] {
