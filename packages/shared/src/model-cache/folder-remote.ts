@@ -4,8 +4,7 @@ import { readdir, stat } from 'node:fs/promises';
 import { join, relative, sep } from 'node:path';
 import { LehrError } from '../errors.ts';
 import { codeOf, ignore } from '../objects/errno.ts';
-import { listingOf, listingOfFiles } from './listing-of.ts';
-import { readManifest } from './manifest.ts';
+import { listingOf, listingOfFiles, readManifest } from './manifest.ts';
 import type { Listing, Remote } from './remote.ts';
 import type { ModelSource } from './source.ts';
 

@@ -1,8 +1,7 @@
 /** A folder on a web server. HTTP has no list of files, so the folder needs a manifest, as every fetched folder has one. */
 import { LehrError } from '../errors.ts';
 import { bodyOf, bodyOffset, get, getJson } from './http-get.ts';
-import { listingOf } from './listing-of.ts';
-import { MANIFEST, parseManifest } from './manifest.ts';
+import { listingOf, MANIFEST, parseManifest } from './manifest.ts';
 import type { Remote } from './remote.ts';
 import type { ModelSource } from './source.ts';
 

@@ -10,8 +10,7 @@ export {
 export type { HubOptions } from './hub-remote.ts';
 export { acquireLock } from './lock.ts';
 export { MANIFEST, type Manifest, readManifest } from './manifest.ts';
-export type { RemoteOptions } from './open-remote.ts';
-export { pinRevision } from './pin-revision.ts';
+export { pinRevision, type RemoteOptions } from './open-remote.ts';
 export { type CacheSettings, type CacheVariables, cacheSettings } from './settings.ts';
 export {
   type ModelSource,

@@ -1,6 +1,6 @@
 import { folderRemote } from './folder-remote.ts';
 import { httpsRemote } from './https-remote.ts';
-import { type HubOptions, hubRemote } from './hub-remote.ts';
+import { commitOf, type HubOptions, hubRemote } from './hub-remote.ts';
 import type { Remote } from './remote.ts';
 import type { S3RemoteOptions } from './s3-remote.ts';
 import type { ModelSource } from './source.ts';
@@ -25,4 +25,13 @@ export async function openRemote(source: ModelSource, { hub, s3 }: RemoteOptions
       return s3Remote(source, s3);
     }
   }
+}
+
+/** The same source with the commit that its branch or tag stands for now, so that every machine gets the same files. */
+export async function pinRevision(
+  source: ModelSource,
+  { hub }: RemoteOptions,
+  signal: AbortSignal,
+): Promise<ModelSource> {
+  return source.kind === 'hub' ? { ...source, revision: await commitOf(source, hub, signal) } : source;
 }

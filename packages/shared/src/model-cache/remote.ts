@@ -1,5 +1,5 @@
 /**
- * What every source of models offers: a list of files, and each file from an offset on. hub.ts, s3-remote.ts,
+ * What every source of models offers: a list of files, and each file from an offset on. hub-remote.ts, s3-remote.ts,
  * https-remote.ts and folder-remote.ts implement it.
  */
 import type { Readable } from 'node:stream';

@@ -1,7 +1,6 @@
 /** A prefix of an S3 bucket. */
 import { openS3Folder, type S3FolderOptions } from '../objects/s3-folder.ts';
-import { listingOf, listingOfFiles } from './listing-of.ts';
-import { MANIFEST, parseManifest } from './manifest.ts';
+import { listingOf, listingOfFiles, MANIFEST, parseManifest } from './manifest.ts';
 import type { Remote } from './remote.ts';
 import type { ModelSource } from './source.ts';
 
