@@ -4,7 +4,7 @@ import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { type FetchEvent, fetchModel } from '../../packages/shared/src/model-cache/index.ts';
-import { type Fault, type HubFile, type HubServer, sha256, startHub } from '../support/hub-server.ts';
+import { type Fault, type HubFile, type HubServer, listen, sha256, startHub } from '../support/hub-server.ts';
 import { tinyModelFiles } from '../support/model-folders.ts';
 import { tempFolder } from '../support/tiny-models.ts';
 
@@ -88,6 +88,17 @@ test('The token goes to the hub and never to the host of the large files', async
   expect(new Set(hubs.map(({ authorization }) => authorization))).toEqual(new Set(['Bearer hf_secret']));
   expect(others.length).toBeGreaterThan(0);
   expect(new Set(others.map(({ authorization }) => authorization))).toEqual(new Set([undefined]));
+});
+
+test('A list of files that goes on at another host is refused, and no request goes there', async () => {
+  const asked: string[] = [];
+  const other = await listen(({ url = '' }, response) => {
+    asked.push(url);
+    response.end('[]');
+  });
+  const { hub, cache } = await world({ token: 'hf_secret', pageSize: 3, nextPagesAt: other });
+  await expect(fetchFrom(hub, cache, { token: 'hf_secret' })).rejects.toThrow('at another host');
+  expect(asked).toEqual([]);
 });
 
 const PASSING: [string, Fault[]][] = [

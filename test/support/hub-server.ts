@@ -46,6 +46,8 @@ export interface HubOptions {
   /** A gated repository shows its list to everyone and its files only to a token in this list. */
   readonly gatedFor?: readonly string[];
   readonly pageSize?: number;
+  /** The origin at which the list of files goes on; without it, this server. */
+  readonly nextPagesAt?: string;
 }
 
 const COMMIT = '0123456789abcdef0123456789abcdef01234567';
@@ -54,7 +56,7 @@ export async function startHub(
   files: ReadonlyMap<string, HubFile>,
   options: HubOptions = {},
 ): Promise<HubServer> {
-  const { repo = 'acme/model', pageSize = 1000 } = options;
+  const { repo = 'acme/model', pageSize = 1000, nextPagesAt = '' } = options;
   const faults = new Map<string, Fault[]>();
   const seen: SeenRequest[] = [];
   const waiting: { path: string; resolve: () => void }[] = [];
@@ -86,7 +88,7 @@ export async function startHub(
       return json(response, { id: repo, sha: COMMIT });
     }
     if (path.startsWith(`/api/models/${repo}/tree/${COMMIT}`)) {
-      return sendTree(files, url, pageSize, response);
+      return sendTree(files, url, { pageSize, nextPagesAt }, response);
     }
     const resolve = `/${repo}/resolve/${COMMIT}/`;
     const file = path.slice(resolve.length);
@@ -123,7 +125,7 @@ const blobSha1 = (bytes: Buffer): string =>
 function sendTree(
   files: ReadonlyMap<string, HubFile>,
   url: URL,
-  pageSize: number,
+  { pageSize, nextPagesAt }: { readonly pageSize: number; readonly nextPagesAt: string },
   response: ServerResponse,
 ): void {
   const from = Number(url.searchParams.get('cursor') ?? 0);
@@ -137,7 +139,7 @@ function sendTree(
   const all = [{ type: 'directory', path: 'unet', size: 0, oid: blobSha1(Buffer.alloc(0)) }, ...entries];
   if (from + pageSize < all.length) {
     url.searchParams.set('cursor', `${from + pageSize}`);
-    response.setHeader('link', `<${url.pathname}${url.search}>; rel="next"`);
+    response.setHeader('link', `<${nextPagesAt}${url.pathname}${url.search}>; rel="next"`);
   }
   json(response, all.slice(from, from + pageSize));
 }
