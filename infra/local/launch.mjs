@@ -37,7 +37,7 @@ export async function launch(startedAt, { observe, workers }) {
   if (settings.servesSpeech && hasWorkers) await ensureFfmpeg({ say, signal });
   process.umask(PRIVATE_UMASK);
   await mkdir(home, { recursive: true });
-  // An earlier version may have created it for all users.
+  // It may be there already, with rights for all users.
   await chmod(home, 0o700);
   const cuda = hasWorkers ? await cudaFor({ device, home, say, signal }) : {};
   const redis = settings.redisUrl ? undefined : await ownRedis({ home, say, signal, ...events('Redis') });

@@ -43,7 +43,7 @@ export function completeInput(request: TextToImageRequest, model: DiffusionModel
   return input;
 }
 
-/** Stored only where the caller gave them: a worker of an older version refuses fields that it does not know. */
+/** Stored only where the caller gave them. */
 const sizesOf = ({ original_size, crops_coords_top_left, target_size }: TextToImageRequest) => ({
   ...(original_size && { original_size }),
   ...(crops_coords_top_left && { crops_coords_top_left }),

@@ -107,7 +107,7 @@ local full = tonumber(ARGV[21])
 local used = full and budget_used(KEYS[14], full, now)
 if full and used >= full then return { 'spent', math.ceil((used - full) * BUDGET_WINDOW_MS / full) + 1 } end
 
--- Processes of an older version leave loads and plans behind, so without a waiting job there is no load, and without a job no plan.
+-- Sums of floats keep a rest: without a waiting job there is no load, and without a job no plan.
 local live = redis.call('ZCARD', KEYS[1])
 local waiting = live - redis.call('SCARD', KEYS[8])
 if waiting <= 0 then redis.call('DEL', KEYS[12]) end

@@ -60,7 +60,7 @@ export class Claimer {
   readonly #wakeKey: string;
   readonly #heads: Script;
   readonly #keys: Keys;
-  /** The group of the last wake-up. An API of an older version sets the marker and knows no index of waiting groups. */
+  /** The group of the last wake-up: the next search looks at it, wherever its cursor is. */
   #woken: string | undefined;
   /** Where the next search goes on in the indexes of waiting groups. */
   #cursor: { readonly index: number; readonly cursor: string } = { index: 1, cursor: '0' };
