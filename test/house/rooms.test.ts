@@ -1,21 +1,34 @@
-/** The rooms of each app import each other in one direction only, type imports included. */
+/** Rooms and files import each other in one direction only, type imports included. */
 import { readdirSync, readFileSync } from 'node:fs';
 import { dirname, join, normalize } from 'node:path';
 import { expect, test } from 'vitest';
 
 /** Source text by path inside the app's src. */
 type Sources = ReadonlyMap<string, string>;
-/** The rooms that each room imports. */
+/** The rooms or files that each room or file imports. */
 type Arrows = ReadonlyMap<string, ReadonlySet<string>>;
 
 test.each([
-  ['api', 'routes', 'jobs'],
-  ['worker', 'fleet', 'runs'],
-])('The rooms of apps/%s import each other without a cycle', (app, room, imported) => {
-  const sources = readSources(app);
-  const arrows = arrowsOf(sources);
+  ['apps/api', 'routes', 'jobs'],
+  ['apps/worker', 'fleet', 'runs'],
+])('The rooms of %s import each other without a cycle', (part, room, imported) => {
+  const sources = readSources(part);
+  const arrows = arrowsOf(sources, roomOf);
   expect(sources.size).toBeGreaterThan(100);
   expect(arrows.get(room)).toContain(imported);
+  expect(cycleIn(arrows)).toBeUndefined();
+});
+
+test.each([
+  'apps/api',
+  'apps/cli',
+  'apps/worker',
+  'packages/client',
+  'packages/onnx-model',
+  'packages/shared',
+])('The files of %s import each other without a cycle', (part) => {
+  const arrows = arrowsOf(readSources(part), (path) => path);
+  expect(arrows.size).toBeGreaterThan(5);
   expect(cycleIn(arrows)).toBeUndefined();
 });
 
@@ -26,12 +39,12 @@ test.each([
   ['worker', 'delivery/planted.ts', "import type { JobRun } from '../runs/job-run.ts';"],
   ['worker', 'runs/planted.ts', "import type { Previews } from '../fleet/previews.ts';"],
 ])('An import that closes a cycle in apps/%s is found in %s', (app, path, statement) => {
-  const cycle = cycleIn(arrowsOf(new Map([...readSources(app), [path, statement]])));
+  const cycle = cycleIn(arrowsOf(new Map([...readSources(`apps/${app}`), [path, statement]]), roomOf));
   expect(cycle).toContain(dirname(path));
 });
 
-function readSources(app: string): Sources {
-  const folder = join(import.meta.dirname, '../../apps', app, 'src');
+function readSources(part: string): Sources {
+  const folder = join(import.meta.dirname, '../..', part, 'src');
   const paths = readdirSync(folder, { recursive: true, encoding: 'utf8' });
   const code = paths.filter((path) => path.endsWith('.ts') && !path.endsWith('.test.ts'));
   return new Map(code.map((path) => [path, readFileSync(join(folder, path), 'utf8')]));
@@ -40,21 +53,21 @@ function readSources(app: string): Sources {
 /** A folder is one room with all that is below it; a file beside the folders is a room by itself. */
 const roomOf = (path: string): string => path.split('/')[0];
 
-function arrowsOf(sources: Sources): Arrows {
+function arrowsOf(sources: Sources, placeOf: (path: string) => string): Arrows {
   const arrows = new Map<string, Set<string>>();
   for (const [path, text] of sources) {
-    const from = roomOf(path);
+    const from = placeOf(path);
     const imported = arrows.get(from) ?? new Set<string>();
     arrows.set(from, imported);
     for (const [, source] of text.matchAll(/(?:from|import)[\s(]+'(\.[^']+)'/g)) {
-      const to = roomOf(normalize(join(dirname(path), source)));
+      const to = placeOf(normalize(join(dirname(path), source)));
       if (to !== from) imported.add(to);
     }
   }
   return arrows;
 }
 
-/** The rooms of a cycle, or undefined when there is none. */
+/** What a cycle goes through, or undefined when there is none. */
 function cycleIn(arrows: Arrows): string[] | undefined {
   const done = new Set<string>();
   const visit = (room: string, trail: readonly string[]): string[] | undefined => {

@@ -3,7 +3,8 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { setPriority } from 'node:os';
 import { fileURLToPath } from 'node:url';
-import { ATTACKS, type AttackContext } from './attacks.ts';
+import { ATTACKS } from './attacks.ts';
+import type { AttackContext } from './list-attacks.ts';
 import { LIST_ATTACKS } from './list-attacks.ts';
 
 interface Order extends AttackContext {

@@ -7,14 +7,7 @@ import { readCorpus } from '../fuzz/corpus.ts';
 import type { FuzzRequest } from '../fuzz/request.ts';
 import { send } from '../fuzz/send.ts';
 import { silentFlac } from '../support/audio-files.ts';
-import { LIST_ATTACKS } from './list-attacks.ts';
-
-export interface AttackContext {
-  readonly port: number;
-  readonly key: string;
-  /** 1 for an attack of full size; a share of it for a short test. */
-  readonly scale: number;
-}
+import { type AttackContext, LIST_ATTACKS } from './list-attacks.ts';
 
 type Attack = (context: AttackContext) => Promise<unknown>;
 

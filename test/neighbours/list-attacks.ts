@@ -1,6 +1,12 @@
 /** Attacks with GETs: small requests without a body, over records that are as large as a request may make them. */
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { AttackContext } from './attacks.ts';
+
+export interface AttackContext {
+  readonly port: number;
+  readonly key: string;
+  /** 1 for an attack of full size; a share of it for a short test. */
+  readonly scale: number;
+}
 
 /** In characters; a prompt has at most 32,000. */
 const WORKFLOW_PROMPT = 'w'.repeat(29_000);

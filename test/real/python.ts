@@ -5,7 +5,16 @@ import { mkdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import type { Readable, Writable } from 'node:stream';
-import type { Environment } from './section.ts';
+
+/** A virtual environment of Python with pinned packages; sections may share one. */
+export interface Environment {
+  /** Its folder below the cache. */
+  readonly name: string;
+  /** Requirements file, relative to the repository's root. Each line is `package==version`. */
+  readonly requirements: string;
+  /** What pip downloads and what the disk needs, shown before it starts: `3 GB, 7 GB on the disk`. */
+  readonly size: string;
+}
 
 const ROOT = new URL('../../', import.meta.url).pathname;
 

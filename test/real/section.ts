@@ -1,15 +1,5 @@
 /** The parts of `npm run real`: a section has comparisons of Lehr with other programs, and a comparison gives rows of a table. */
-import type { PythonProgram } from './python.ts';
-
-/** A virtual environment of Python with pinned packages; sections may share one. */
-export interface Environment {
-  /** Its folder below the cache. */
-  readonly name: string;
-  /** Requirements file, relative to the repository's root. Each line is `package==version`. */
-  readonly requirements: string;
-  /** What pip downloads and what the disk needs, shown before it starts: `3 GB, 7 GB on the disk`. */
-  readonly size: string;
-}
+import type { Environment, PythonProgram } from './python.ts';
 
 export interface Section {
   readonly title: string;

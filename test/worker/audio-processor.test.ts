@@ -3,7 +3,7 @@ import { readdirSync } from 'node:fs';
 import { pathToFileURL } from 'node:url';
 import { expect, onTestFinished, test } from 'vitest';
 import { AudioProcessor } from '../../apps/worker/src/audio/audio-processor.ts';
-import type { AudioLimits } from '../../apps/worker/src/audio/decode.ts';
+import type { AudioLimits } from '../../apps/worker/src/audio/ffmpeg.ts';
 import { logMelWindow } from '../../apps/worker/src/audio/log-mel.ts';
 import { loudestOf, recordingMel } from '../../apps/worker/src/audio/recording-mel.ts';
 import { cutAtSilences } from '../../apps/worker/src/audio/silence.ts';

@@ -24,7 +24,7 @@ export interface CheckedGraph {
   readonly first_run_ms: number | null;
 }
 
-export interface JobFigures {
+interface JobFigures {
   /** Pictures or windows per second when batches are full. */
   readonly jobsPerS: number;
   /** Of one job in a full batch. */
@@ -32,7 +32,7 @@ export interface JobFigures {
   readonly residentBytes: number;
 }
 
-export interface SettingCost {
+interface SettingCost {
   readonly setting: string;
   readonly value: string;
   readonly figures: JobFigures;
@@ -40,7 +40,7 @@ export interface SettingCost {
   readonly cost: number;
 }
 
-export interface ConvertedGraph {
+interface ConvertedGraph {
   readonly graph: string;
   readonly result: string;
   /** MatMuls that compute in int8. */
@@ -57,7 +57,7 @@ export interface PreparedGraph {
   readonly bytes: number;
 }
 
-export interface HalvedGraph {
+interface HalvedGraph {
   readonly graph: string;
   readonly precision: 'float16' | 'float32';
   /** Why it stays in float32. */

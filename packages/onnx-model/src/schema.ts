@@ -145,7 +145,7 @@ export const SCHEMA = {
 } as const satisfies Record<string, Record<string, string>>;
 
 /** 64-bit fields decode to a pair of 32-bit halves, because a JavaScript number cannot hold INT64_MAX. */
-export interface Long {
+interface Long {
   readonly low: number;
   readonly high: number;
   readonly unsigned: boolean;

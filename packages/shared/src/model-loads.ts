@@ -11,7 +11,7 @@ const MeasuredSchema = z.object({
   /** Of the stage `open`: the memory that the open model takes. */
   bytes: z.number().nonnegative().optional(),
 });
-export type MeasuredStage = z.output<typeof MeasuredSchema>;
+type MeasuredStage = z.output<typeof MeasuredSchema>;
 /** A stage that was never measured is absent: no worker had to fetch a model that was on its disk. */
 export type ModelLoad = Partial<Record<LoadStage, MeasuredStage>>;
 

@@ -43,7 +43,7 @@ export function answerErrors(log: Log) {
   };
 }
 
-export function problemResponse(
+function problemResponse(
   c: Context<ApiEnv>,
   error: LehrError,
   dialect: ErrorDialect = dialectOf(c.req.path),

@@ -15,9 +15,9 @@ import {
 import { refusal } from '../field-problems.ts';
 import { fleetIndex } from '../fleet/fleet-index.ts';
 import type { Attachment } from './media-input.ts';
-import type { ResolveContext, ResolvedWork, WorkRequest } from './resolve.ts';
 import type { ResolvedModel } from './resolve-model.ts';
 import type { TextRequest } from './text-request.ts';
+import type { ResolveContext, ResolvedWork } from './work.ts';
 
 /** Throws `invalid-input` with pointers into the request. */
 export function resolveText(
@@ -42,9 +42,6 @@ export function resolveText(
     attached,
   };
 }
-
-export const isTextRequest = (request: WorkRequest): request is TextRequest =>
-  request.type !== 'text-to-image' && request.type !== 'speech-to-text';
 
 function checkCount(texts: readonly TextItem[], { name, limits: { max_texts } }: TextModelEntry): void {
   if (texts.length <= max_texts) return;

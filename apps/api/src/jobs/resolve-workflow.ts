@@ -12,7 +12,8 @@ import { WORKFLOW_QUEUE } from '@lehr/shared/queue';
 import type { WorkflowState } from '@lehr/shared/records';
 import { refusal } from '../field-problems.ts';
 import type { Attachment } from './media-input.ts';
-import { type ResolveContext, type ResolvedWork, type ResolveParts, resolveWork } from './resolve.ts';
+import { type ResolveParts, resolveWork } from './resolve.ts';
+import type { ResolveContext, ResolvedWork } from './work.ts';
 
 export interface ResolvedWorkflow extends Omit<ResolvedWork, 'attached'> {
   readonly workflow: WorkflowState;

@@ -3,7 +3,6 @@ import {
   type DiffusionGroup,
   formatModelRef,
   groupQueueName,
-  type JobRequest,
   LANGUAGE_NAMES,
   type MediaSource,
   type ModelRef,
@@ -11,27 +10,17 @@ import {
   pictureReference,
   type Registry,
   type SpeechToTextInput,
-  type SpeechToTextRequest,
   type TextToImageInput,
-  type TextToImageRequest,
   type WorkerStatus,
 } from '@lehr/shared';
-import type { NewJob } from '@lehr/shared/records';
 import { refusal } from '../field-problems.ts';
 import { fleetIndex } from '../fleet/fleet-index.ts';
-import type { StoredRollout } from '../rollouts/rollout.ts';
 import { completeInput } from './complete-input.ts';
-import {
-  type Attachment,
-  type LocatedMedia,
-  locateMedia,
-  type MediaContext,
-  type MediaParts,
-} from './media-input.ts';
+import { type LocatedMedia, locateMedia, type MediaParts } from './media-input.ts';
 import { priceOf, priceOfSpeech } from './price.ts';
 import { resolveModel } from './resolve-model.ts';
-import { isTextRequest, resolveText } from './resolve-text.ts';
-import type { TextRequest } from './text-request.ts';
+import { resolveText } from './resolve-text.ts';
+import { isTextRequest, type ResolveContext, type ResolvedWork, type WorkRequest } from './work.ts';
 
 /** Prices that are the same for every version of a model. */
 const NO_FLEET: readonly WorkerStatus[] = [];
@@ -39,39 +28,6 @@ const NO_FLEET: readonly WorkerStatus[] = [];
 export interface ResolveParts extends MediaParts {
   readonly registry: Registry;
 }
-
-export type ResolvedWork = Pick<NewJob, 'type' | 'model' | 'queue' | 'cost' | 'input' | 'rollout'> & {
-  /** To be stored before the job is. */
-  readonly attached?: Attachment | undefined;
-};
-
-/** What a job is resolved against, besides its request. */
-export interface ResolveContext extends MediaContext {
-  /** Whether it is a node of a workflow, so that its picture may be that of another node. */
-  readonly isNode?: boolean;
-  readonly fleet: readonly WorkerStatus[];
-  /** Of the caller. */
-  readonly keyId: string;
-  /** By model. */
-  readonly rollouts: ReadonlyMap<string, StoredRollout>;
-}
-
-/** A request that one worker does: no workflow. */
-export type WorkRequest =
-  | {
-      readonly type: 'text-to-image';
-      readonly model?: string | undefined;
-      readonly input: TextToImageRequest;
-    }
-  | {
-      readonly type: 'speech-to-text';
-      readonly model?: string | undefined;
-      readonly input: SpeechToTextRequest;
-    }
-  | TextRequest;
-
-export const isWork = (request: JobRequest): request is JobRequest & WorkRequest =>
-  request.type !== 'workflow' && request.type !== 'speech-to-image';
 
 /** Throws `model-not-found` and `invalid-input`. */
 export async function resolveWork(

@@ -11,7 +11,7 @@ import {
 import type { ObjectStore } from '@lehr/shared/objects';
 import { isTerminal, type JobRecord, type NewJob } from '@lehr/shared/records';
 import { z } from 'zod';
-import type { ResolvedWork } from './resolve.ts';
+import type { ResolvedWork } from './work.ts';
 
 interface RetryParts {
   readonly registry: Registry;

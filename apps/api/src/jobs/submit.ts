@@ -23,10 +23,11 @@ import type { Unanswered } from './find.ts';
 import type { RequestIdentity } from './identity.ts';
 import type { MediaContext } from './media-input.ts';
 import { priorityOf } from './priority.ts';
-import { isWork, type ResolvedWork, type ResolveParts, resolveWork } from './resolve.ts';
+import { type ResolveParts, resolveWork } from './resolve.ts';
 import { type ResolvedWorkflow, resolveWorkflow } from './resolve-workflow.ts';
 import { type RetryRequest, resolveRetry, retryFields } from './retry.ts';
 import { type AttachmentParts, checkRoom, movedTo, storeAttachments } from './store-attachments.ts';
+import { isWork, type ResolvedWork } from './work.ts';
 
 export interface SubmitParts extends AdmitParts, ResolveParts, AttachmentParts {
   readonly workflows: WorkflowRunner;

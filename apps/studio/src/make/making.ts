@@ -9,8 +9,8 @@ import { rememberPrompt } from './prompts.ts';
 
 export const current = signal<FollowedJob | undefined>(undefined);
 export const fault = signal<Fault | undefined>(undefined);
-export const isSending = signal(false);
-export const isCanceling = signal(false);
+const isSending = signal(false);
+const isCanceling = signal(false);
 
 export const isBusy = computed(() => isSending.value || isUnderWay(current.value));
 

@@ -94,7 +94,7 @@ function provenanceOf({ id, metrics, output }: Job): readonly (readonly [name: s
 }
 
 /** What the picture was made with. */
-export function Parameters({ job }: { readonly job: Job }) {
+function Parameters({ job }: { readonly job: Job }) {
   const shown = SHOWN.filter((name) => job.input[name] !== undefined && job.input[name] !== '');
   return (
     <dl class="parameters" aria-label={texts.result.parameters}>

@@ -1,7 +1,7 @@
 /** Sizes that a model can draw, for the choice of shapes. Pure. */
 import type { PictureModel } from './models.ts';
 
-export type Shape = 'square' | 'portrait' | 'landscape';
+type Shape = 'square' | 'portrait' | 'landscape';
 
 export interface Size {
   readonly shape: Shape;

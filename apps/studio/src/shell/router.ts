@@ -33,7 +33,7 @@ export function pathOf(view: Place): string {
   return view.name === 'admin' ? `/studio/admin/${view.tab}` : PATHS[view.name];
 }
 
-export function viewOf(path: string): View {
+function viewOf(path: string): View {
   const [, id] = /^\/studio\/jobs\/([\w-]+)$/.exec(path) ?? [];
   if (id !== undefined) return { name: 'job', id };
   if (path === '/studio/admin') return { name: 'admin', tab: 'traffic' };

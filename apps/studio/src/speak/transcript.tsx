@@ -66,7 +66,7 @@ interface SegmentsProps {
   readonly edits?: Signal<Edits> | undefined;
 }
 
-export function Segments({ segments, at, onPlay, edits }: SegmentsProps) {
+function Segments({ segments, at, onPlay, edits }: SegmentsProps) {
   return (
     <ol class="segments" aria-label={texts.speak.segments}>
       {segments.map(({ id, start, end, text }) => (

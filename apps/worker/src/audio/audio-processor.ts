@@ -5,7 +5,8 @@
  */
 import { type ErrorCode, LehrError, type PriorityClass } from '@lehr/shared';
 import type { AudioAnswer, AudioTask } from './audio-protocol.ts';
-import { type AudioLimits, type DecodedAudio, decodeAudio } from './decode.ts';
+import { type DecodedAudio, decodeAudio } from './decode.ts';
+import type { AudioLimits } from './ffmpeg.ts';
 import { ffmpegProblem } from './ffmpeg-check.ts';
 import type { LogMelConfig } from './log-mel.ts';
 import { MemorySupply } from './memory-supply.ts';

@@ -5,7 +5,7 @@ import type { RecordingPart } from './recording-mel.ts';
 import type { SampleRange } from './silence.ts';
 import type { Waveform } from './waveform.ts';
 
-export interface MelTask {
+interface MelTask {
   readonly type: 'mel';
   readonly waveform: Waveform;
   readonly startSample: number;
@@ -15,7 +15,7 @@ export interface MelTask {
 }
 
 /** A window as part of its recording: recording-mel.ts. */
-export interface PartTask {
+interface PartTask {
   readonly type: 'part';
   readonly waveform: Waveform;
   readonly startSample: number;
@@ -23,14 +23,14 @@ export interface PartTask {
   readonly loudest: number | undefined;
 }
 
-export interface LoudestTask {
+interface LoudestTask {
   readonly type: 'loudest';
   readonly waveform: Waveform;
   readonly range: SampleRange;
   readonly config: LogMelConfig;
 }
 
-export interface CutTask {
+interface CutTask {
   readonly type: 'cut';
   readonly waveform: Waveform;
   readonly maxSamples: number;

@@ -1,23 +1,9 @@
 /** Any audio file to a 16 kHz mono waveform. The bytes decide what the file is, and samples are counted while they are decoded. */
-import { decodeWithFfmpeg } from './ffmpeg.ts';
+import { type AudioLimits, type DecodeOptions, decodeWithFfmpeg } from './ffmpeg.ts';
 import { type AudioFormat, sniffFormat } from './sniff.ts';
 import { isPlain, plainSamples, readWavHeader } from './wav.ts';
 import { WAVEFORM_RATE, type Waveform } from './waveform.ts';
 import { WaveformSink } from './waveform-sink.ts';
-
-export interface AudioLimits {
-  /** Seconds of sound, counted as they are decoded, whatever the file says. */
-  readonly maxDurationS: number;
-  /** Wall-clock time for decoding the whole file. */
-  readonly timeoutMs: number;
-}
-
-export interface DecodeOptions {
-  /** Its abort ends the decoding, which then rejects with the signal's reason. */
-  readonly signal?: AbortSignal;
-  /** The program to run. */
-  readonly ffmpeg?: string;
-}
 
 export interface DecodedAudio {
   readonly waveform: Waveform;

@@ -6,12 +6,25 @@
 import { spawn } from 'node:child_process';
 import { tmpdir } from 'node:os';
 import { LehrError } from '@lehr/shared';
-import type { AudioLimits, DecodeOptions } from './decode.ts';
 import { type SourceSound, sourceSound, statedDurationS } from './ffmpeg-report.ts';
 import { processorSeconds } from './processor-time.ts';
 import type { AudioFormat } from './sniff.ts';
 import { WAVEFORM_RATE } from './waveform.ts';
 import { tooLong } from './waveform-sink.ts';
+
+export interface AudioLimits {
+  /** Seconds of sound, counted as they are decoded, whatever the file says. */
+  readonly maxDurationS: number;
+  /** Wall-clock time for decoding the whole file. */
+  readonly timeoutMs: number;
+}
+
+export interface DecodeOptions {
+  /** Its abort ends the decoding, which then rejects with the signal's reason. */
+  readonly signal?: AbortSignal;
+  /** The program to run. */
+  readonly ffmpeg?: string;
+}
 
 /** What one ffmpeg may use. */
 interface ProcessLimits {

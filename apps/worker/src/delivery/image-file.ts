@@ -7,7 +7,7 @@ import sharp from 'sharp';
 import { withPngText } from './png-text.ts';
 
 /** Keyword of the PNG's iTXt chunk; WebP and JPEG have the same JSON in the EXIF field ImageDescription. */
-export const PROVENANCE_KEYWORD = 'lehr';
+const PROVENANCE_KEYWORD = 'lehr';
 
 export interface Provenance {
   readonly job: string;

@@ -19,7 +19,7 @@ export interface SampleState {
 /** This checkpoint cannot be used; the message says why. The picture then starts at its first step. */
 export class UnusableCheckpoint extends Error {}
 
-export const CHECKPOINT_VERSION = 1;
+const CHECKPOINT_VERSION = 1;
 const MAGIC = Buffer.from('LEHRCKPT');
 const HEADER_AT = MAGIC.length + 4;
 const CRC_BYTES = 4;

@@ -22,7 +22,7 @@ export const PROMPT_ALONE: Conditioning = {
 };
 
 /** Pairs of numbers, height or top first, as in diffusers. */
-export interface SizeConditions {
+interface SizeConditions {
   readonly originalSize?: readonly [number, number] | undefined;
   readonly cropsTopLeft?: readonly [number, number] | undefined;
   readonly targetSize?: readonly [number, number] | undefined;
@@ -92,7 +92,7 @@ export function pictureConditions(
  * `get_guidance_scale_embedding` of diffusers: sines and cosines of 1000 times the scale less one. Products are rounded to float32
  * as in torch, because sines of angles in the thousands depend on these digits.
  */
-export function embedGuidance(guidance: number, length: number): Float32Array {
+function embedGuidance(guidance: number, length: number): Float32Array {
   const half = Math.floor(length / 2);
   const scaled = Math.fround(Math.fround(guidance - 1) * 1000);
   const decay = Math.fround(Math.log(10_000) / (half - 1));

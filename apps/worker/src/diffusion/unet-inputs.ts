@@ -5,7 +5,7 @@
 import { LehrError } from '@lehr/shared';
 
 /** What a UNet may take for each row beside latent, timestep and prompt; the names of diffusers. */
-export const CONDITION_NAMES = ['text_embeds', 'time_ids', 'timestep_cond'] as const;
+const CONDITION_NAMES = ['text_embeds', 'time_ids', 'timestep_cond'] as const;
 export type ConditionName = (typeof CONDITION_NAMES)[number];
 
 /** What every UNet takes; the names of diffusers. */

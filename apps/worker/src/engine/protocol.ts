@@ -15,7 +15,7 @@ import type { AnsweredMessage, TextAbilities, TextProgressMessage } from './text
 
 export type * from './samples.ts';
 export type * from './text-messages.ts';
-export type { FrontEnd, GraphReport, PromptCuts, WindowSegment, WindowWord };
+export type { FrontEnd, GraphReport, PromptCuts, WindowSegment };
 
 interface FolderToOpen {
   /** `name@version`. */
@@ -150,7 +150,7 @@ export interface SampleTimings {
 }
 
 /** In ms since the window arrived. */
-export interface WindowTimings {
+interface WindowTimings {
   readonly encodedAt: number;
   readonly startedAt: number;
   readonly decodedAt: number;

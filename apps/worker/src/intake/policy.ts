@@ -17,7 +17,7 @@ export interface Choice {
 }
 
 /** A group whose oldest job has waited longer than this is no longer passed over in favour of a running lane. */
-export const MAX_GROUP_WAIT_MS = 2000;
+const MAX_GROUP_WAIT_MS = 2000;
 
 const urgency = (head: GroupHead): number => urgencyOf(head.priority);
 

@@ -7,7 +7,7 @@
  */
 
 /** How many jobs a worker may have, a job with this attempt included. Hand-backs are no attempts. */
-export function mostJobsBeside(attempt: number): number {
+function mostJobsBeside(attempt: number): number {
   if (attempt <= 1) return Number.POSITIVE_INFINITY;
   return attempt === 2 ? 4 : attempt === 3 ? 2 : 1;
 }

@@ -2,20 +2,8 @@
 import { openFolder, taskOfFolder } from '../models/open-folder.ts';
 import { onnxRuntime } from '../runtime/onnx.ts';
 import type { InferenceRuntime, RuntimeSession, ValueInfo } from '../runtime/runtime.ts';
-import type { ToolEvent } from './tool-event.ts';
+import type { GraphCheck, ToolEvent } from './tool-event.ts';
 import type { ToolSettings } from './tool-settings.ts';
-
-export interface GraphCheck {
-  /** Its path in the folder; `(rewired)` follows when Lehr changed its timestep or its rows, `(prepared)` when `lehr models prepare` had. */
-  readonly graph: string;
-  readonly provider: string;
-  /** Such as `sample float32[batch,4,64,64]`. */
-  readonly inputs: readonly string[];
-  readonly outputs: readonly string[];
-  readonly load_ms: number;
-  /** Of its first run. */
-  readonly first_run_ms: number | null;
-}
 
 export interface CheckRequest {
   /** Absolute. */

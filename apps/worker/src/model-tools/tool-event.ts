@@ -5,7 +5,18 @@ import type { HalvedGraph } from '../models/converted/convert-diffusion.ts';
 import type { ConvertedFolder } from '../models/converted/convert-whisper.ts';
 import type { Goal } from '../tune/goal.ts';
 import type { Tuning } from '../tune/tune.ts';
-import type { GraphCheck } from './check.ts';
+
+export interface GraphCheck {
+  /** Its path in the folder; `(rewired)` follows when Lehr changed its timestep or its rows, `(prepared)` when `lehr models prepare` had. */
+  readonly graph: string;
+  readonly provider: string;
+  /** Such as `sample float32[batch,4,64,64]`. */
+  readonly inputs: readonly string[];
+  readonly outputs: readonly string[];
+  readonly load_ms: number;
+  /** Of its first run. */
+  readonly first_run_ms: number | null;
+}
 
 export interface ListedModel {
   /** `name@version`; null for a folder of the cache that models.yaml does not name. */

@@ -3,7 +3,7 @@ import { LehrError, type MediaSource, toObjectKey } from '@lehr/shared';
 import { type Egress, EgressError } from '@lehr/shared/egress';
 import type { ObjectStore } from '@lehr/shared/objects';
 
-export type MediaKind = 'audio' | 'picture';
+type MediaKind = 'audio' | 'picture';
 
 /** Rejects with a LehrError: `invalid-input`, `too-large` or `storage-failed`. */
 export type FetchMedia = (kind: MediaKind, source: MediaSource, signal: AbortSignal) => Promise<Uint8Array>;

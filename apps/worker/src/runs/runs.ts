@@ -17,13 +17,13 @@ import type { JobRun, SampleRun } from './job-run.ts';
 import type { LaneRows } from './lane-rows.ts';
 
 /** Writes the progress of jobs (fleet/progress.ts). */
-export interface ProgressListener {
+interface ProgressListener {
   note(run: JobRun): void;
   forget(run: JobRun): void;
 }
 
 /** Requests and publishes previews (fleet/previews.ts). */
-export interface PreviewListener {
+interface PreviewListener {
   stepped(run: JobRun): void;
   publish(run: JobRun, sample: SampleRun, message: PreviewMessage): Promise<void>;
 }

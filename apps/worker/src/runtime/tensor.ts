@@ -1,7 +1,7 @@
 /** Tensors as plain data: a type, dimensions and one flat typed array, row-major. */
 import { toFloat16, toFloat32 } from './half.ts';
 
-export interface TensorData {
+interface TensorData {
   float32: Float32Array;
   /** IEEE 754 half precision, as raw bits. */
   float16: Uint16Array;

@@ -13,7 +13,7 @@ export interface Filling {
 }
 
 /** Positions of the masks. Throws LehrError `invalid-input` when there is none; the message continues the name of the text. */
-export function masksOf({ ids }: EncodedText, { mask }: TextTokenizer): number[] {
+function masksOf({ ids }: EncodedText, { mask }: TextTokenizer): number[] {
   if (!mask)
     throw new LehrError('invalid-input', 'cannot be filled: the vocabulary of the model has no mask token.');
   const found = ids.flatMap((id, position) => (id === mask.id ? [position] : []));

@@ -151,7 +151,7 @@ function endOfIds(tokenizer: Tokenizer): number {
  * How many ids of a text and of its pair are kept so that both fit: the longer one is cut first, as transformers does with
  * `truncation=True`.
  */
-export function kept(first: number, second: number, room: number): [first: number, second: number] {
+function kept(first: number, second: number, room: number): [first: number, second: number] {
   if (first + second <= room) return [first, second];
   let short = Math.min(first, second);
   let long = Math.max(short, room - short);

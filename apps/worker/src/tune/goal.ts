@@ -1,7 +1,7 @@
 /** What a measurement means for a job, and which of two measurements is better for a goal. */
 import type { Durations } from './durations.ts';
 
-export const GOALS = ['throughput', 'latency', 'memory'] as const;
+const GOALS = ['throughput', 'latency', 'memory'] as const;
 export type Goal = (typeof GOALS)[number];
 
 /** One candidate, measured. */

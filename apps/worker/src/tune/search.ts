@@ -9,7 +9,7 @@ import type { Candidate, Session } from './candidate.ts';
 import type { Task } from './measure-rounds.ts';
 import type { Measurements, Phase, Scope } from './measurements.ts';
 
-export interface Rung {
+interface Rung {
   /** Rounds of each candidate. */
   readonly rounds: number;
   /** The share of all candidates that comes to this rung. */

@@ -50,7 +50,7 @@ export const layerNames = (
 ): string[] =>
   Array.from({ length: layers }, (_, i) => [`${kind}.${i}.${side}.key`, `${kind}.${i}.${side}.value`]).flat();
 
-export const hasInput = ({ inputs }: RuntimeSession, name: string): boolean =>
+const hasInput = ({ inputs }: RuntimeSession, name: string): boolean =>
   inputs.some((input) => input.name === name);
 
 /** Throws LehrError `model-unavailable` when these are not a Whisper decoder's graphs, or do not fit this config. */

@@ -102,7 +102,7 @@ const JOINS_NEXT = new Set([...'"\'“¿([{-']);
 const JOINS_LAST = new Set([...'"\'.。,，!！?？:：”)]}、']);
 
 /** Joins punctuation marks with the word they belong to. */
-export function joinPunctuation(words: readonly WindowWord[]): WindowWord[] {
+function joinPunctuation(words: readonly WindowWord[]): WindowWord[] {
   const joined: WindowWord[] = [];
   let opening: WindowWord | undefined;
   for (const each of words) {

@@ -60,7 +60,7 @@ export interface WhisperContext {
 /** Scales queries up, so that random attention is not uniform. */
 const QUERY_GAIN = 3;
 
-export function linear(
+function linear(
   { graph, weights }: WhisperContext,
   name: string,
   input: string,

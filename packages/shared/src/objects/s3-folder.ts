@@ -16,7 +16,7 @@ export interface S3FolderOptions {
   readonly requestTimeoutMs?: number;
 }
 
-export interface S3FolderEntry {
+interface S3FolderEntry {
   /** Below the prefix. */
   readonly path: string;
   readonly bytes: number;

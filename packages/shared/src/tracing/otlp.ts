@@ -30,8 +30,8 @@ import {
 } from '@opentelemetry/sdk-trace';
 import { systemClock } from '../clock.ts';
 import type { Log } from '../log.ts';
-import type { TracingProtocol, TracingSampler } from './settings.ts';
 import type { PastSpan, Span, SpanEnd, SpanOptions, Tracing } from './tracing.ts';
+import type { TracingProtocol, TracingSampler } from './variables.ts';
 
 export interface OtlpOptions {
   /** Its name in traces, unless OTEL_SERVICE_NAME or OTEL_RESOURCE_ATTRIBUTES has another. */

@@ -4,20 +4,7 @@
  */
 import type { Log } from '../log.ts';
 import type { Tracing } from './tracing.ts';
-import type { TracingConfig } from './variables.ts';
-
-const TRACING_PROTOCOLS = ['http/protobuf', 'http/json'] as const;
-export type TracingProtocol = (typeof TRACING_PROTOCOLS)[number];
-
-const TRACING_SAMPLERS = [
-  'parentbased_always_on',
-  'parentbased_always_off',
-  'parentbased_traceidratio',
-  'always_on',
-  'always_off',
-  'traceidratio',
-] as const;
-export type TracingSampler = (typeof TRACING_SAMPLERS)[number];
+import { TRACING_PROTOCOLS, TRACING_SAMPLERS, type TracingConfig } from './variables.ts';
 
 /** Undefined when tracing is off; OpenTelemetry's SDK is then not loaded. */
 export async function openTracing(

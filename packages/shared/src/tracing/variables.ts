@@ -35,3 +35,16 @@ type Name = keyof typeof TRACING_ENV;
 /** For envSchema. */
 export const TRACING_VARIABLES = Object.keys(TRACING_ENV) as Name[];
 export type TracingConfig = { readonly [Variable in Name]?: string | undefined };
+
+export const TRACING_PROTOCOLS = ['http/protobuf', 'http/json'] as const;
+export type TracingProtocol = (typeof TRACING_PROTOCOLS)[number];
+
+export const TRACING_SAMPLERS = [
+  'parentbased_always_on',
+  'parentbased_always_off',
+  'parentbased_traceidratio',
+  'always_on',
+  'always_off',
+  'traceidratio',
+] as const;
+export type TracingSampler = (typeof TRACING_SAMPLERS)[number];

@@ -13,7 +13,7 @@ const TASKS = {
   'automatic-speech-recognition': 'speech-to-text',
 } as const;
 
-export type CallType = TextJobType | 'text-to-image' | 'speech-to-text';
+type CallType = TextJobType | 'text-to-image' | 'speech-to-text';
 
 export interface Wanted {
   readonly type: CallType;

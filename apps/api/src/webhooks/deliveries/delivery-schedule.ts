@@ -28,7 +28,7 @@ export interface Taken {
 }
 
 /** What a process may handle at once. */
-export interface TenantShare {
+interface TenantShare {
   /** Deliveries of one tenant. */
   readonly max: number;
   /** How many of each tenant it handles now. */

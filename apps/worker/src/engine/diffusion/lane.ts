@@ -21,7 +21,7 @@ import type { TurnTaker } from '../turns.ts';
 import type { LaneSample } from './lane-sample.ts';
 
 /** The part of Unet that a lane needs. */
-export interface Denoiser {
+interface Denoiser {
   readonly batching: Batching;
   predict(rows: readonly UnetRow[], size: LatentSize, padTo?: number): Promise<NoisePredictions>;
 }

@@ -16,7 +16,7 @@ export const INT8_VARIANT = '_quantized';
 /** Weights of 7 bits and inputs of 8 bits differ by a few percent; a wrong weight or scale differs by about the whole. */
 export const INT8_TOLERANCE = { difference: 0.1, same: 0.75 } as const;
 
-export interface ConvertedGraph {
+interface ConvertedGraph {
   /** Below the folder. */
   readonly graph: string;
   readonly result: string;

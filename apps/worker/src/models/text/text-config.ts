@@ -40,7 +40,7 @@ const SentenceSchema = z.looseObject({
   do_lower_case: z.boolean().nullish(),
 });
 
-export interface TokenizerFacts {
+interface TokenizerFacts {
   readonly mask: string | undefined;
   readonly pad: string | undefined;
   readonly unknown: string | undefined;
