@@ -1,4 +1,4 @@
-/** npm run check: lint, types and unit tests at once. It builds nothing and starts no server. */
+/** npm run check: lint, types, unused code and unit tests at once. It builds nothing and starts no server. */
 import './node-version.mjs';
 import { signal, stopAndExit, stopOnSignals } from './lifecycle.mjs';
 import { ensureModules } from './modules.mjs';
@@ -10,5 +10,12 @@ main().catch((error) => stopAndExit(error instanceof Problem ? error.message : e
 
 async function main() {
   await ensureModules({ signal });
-  await runStages([[npmStage('lint'), npmStage('typecheck', 'types'), npmStage('test:unit', 'unit tests')]]);
+  await runStages([
+    [
+      npmStage('lint'),
+      npmStage('typecheck', 'types'),
+      npmStage('unused'),
+      npmStage('test:unit', 'unit tests'),
+    ],
+  ]);
 }

@@ -1,5 +1,5 @@
 /**
- * npm test: installs what the tests need, then runs lint, types, build and all tests, and stops where something fails. With
+ * npm test: installs what the tests need, then runs lint, types, unused code, build and all tests, and stops where something fails. With
  * arguments (npm test -- lane) it builds and runs the test files whose path contains one of them. A few files that fail are run
  * a second time, alone.
  */
@@ -16,6 +16,7 @@ import { npmStage, runStages } from './stages.mjs';
 const filters = process.argv.slice(2);
 
 const build = npmStage('build');
+const CHECKS = [npmStage('lint'), npmStage('typecheck', 'types'), npmStage('unused'), build];
 const tests = { name: 'tests', run: () => runTests(filters) };
 
 // npm scripts and tests start node by name, and it must be this one.
@@ -31,6 +32,6 @@ async function main() {
   );
   await ensurePrograms({ say, signal });
   await ensureModules({ signal });
-  const first = filters.length > 0 ? [build] : [npmStage('lint'), npmStage('typecheck', 'types'), build];
+  const first = filters.length > 0 ? [build] : CHECKS;
   await runStages([first, [tests]]);
 }
