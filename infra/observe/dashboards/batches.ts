@@ -1,5 +1,5 @@
 /** What shares a call of a graph, and what happens to checkpoints. */
-import { CHOSEN, type DashboardFacts } from './panel.ts';
+import { CHOSEN, type DashboardFacts, lines, rate, stacked } from './panel.ts';
 
 const mean = (name: string): string =>
   `sum by (model, version) (rate(${name}_sum${CHOSEN}[$__rate_interval])) / sum by (model, version) (rate(${name}_count${CHOSEN}[$__rate_interval]))`;
@@ -13,66 +13,39 @@ export const BATCHES: DashboardFacts = {
     {
       title: 'Batches',
       panels: [
-        {
-          question: 'How many pictures share a call?',
-          unit: 'short',
-          kind: 'lines',
-          queries: [{ expr: mean('lehr_batch_size'), legend: REF }],
-        },
-        {
-          question: 'How many rows has a call?',
-          unit: 'short',
-          kind: 'lines',
-          queries: [{ expr: mean('lehr_batch_rows'), legend: REF }],
-        },
-        {
-          question: 'How full are the lanes?',
-          help: 'Rows of a call, as a share of the most that its lane takes.',
-          unit: 'percentunit',
-          kind: 'lines',
-          queries: [{ expr: mean('lehr_lane_occupancy_ratio'), legend: REF }],
-        },
-        {
-          question: 'How long does a call take outside of its graph?',
-          help: 'Stacking rows, guidance and samplers. The device waits meanwhile.',
-          unit: 's',
-          kind: 'lines',
-          queries: [{ expr: mean('lehr_step_host_seconds'), legend: REF }],
-        },
-        {
-          question: 'How many windows of speech share the decoder?',
-          unit: 'short',
-          kind: 'lines',
-          queries: [{ expr: mean('lehr_windows_per_batch'), legend: REF }],
-        },
-        {
-          question: 'How many tokens are written per second?',
-          unit: 'short',
-          kind: 'lines',
-          queries: [
-            {
-              expr: `sum by (model, version) (rate(lehr_tokens_total${CHOSEN}[$__rate_interval]))`,
-              legend: REF,
-            },
-          ],
-        },
+        lines('How many pictures share a call?', 'short', { [REF]: mean('lehr_batch_size') }),
+        lines('How many rows has a call?', 'short', { [REF]: mean('lehr_batch_rows') }),
+        lines(
+          'How full are the lanes?',
+          'percentunit',
+          { [REF]: mean('lehr_lane_occupancy_ratio') },
+          {
+            help: 'Rows of a call, as a share of the most that its lane takes.',
+          },
+        ),
+        lines(
+          'How long does a call take outside of its graph?',
+          's',
+          { [REF]: mean('lehr_step_host_seconds') },
+          { help: 'Stacking rows, guidance and samplers. The device waits meanwhile.' },
+        ),
+        lines('How many windows of speech share the decoder?', 'short', {
+          [REF]: mean('lehr_windows_per_batch'),
+        }),
+        lines('How many tokens are written per second?', 'short', {
+          [REF]: rate('lehr_tokens_total', 'model, version', CHOSEN),
+        }),
       ],
     },
     {
       title: 'Checkpoints',
       panels: [
-        {
-          question: 'What happens to checkpoints?',
-          isRare: true,
-          unit: 'short',
-          kind: 'stacked',
-          queries: [
-            {
-              expr: `sum by (outcome) (increase(lehr_checkpoints_total${CHOSEN}[$__rate_interval]))`,
-              legend: '{{outcome}}',
-            },
-          ],
-        },
+        stacked(
+          'What happens to checkpoints?',
+          'short',
+          { '{{outcome}}': `sum by (outcome) (increase(lehr_checkpoints_total${CHOSEN}[$__rate_interval]))` },
+          { isRare: true },
+        ),
       ],
     },
   ],

@@ -43,11 +43,41 @@ export interface DashboardFacts {
   readonly sections: readonly Section[];
 }
 
+/** Queries by the legends of their lines. */
+type Queries = Readonly<Record<Query['legend'], Query['expr']>>;
+type More = Pick<Panel, 'help' | 'columns' | 'isRare'>;
+
+const over =
+  (kind: 'lines' | 'stacked') =>
+  (question: string, unit: Unit, queries: Queries, more: More = {}): Panel => ({
+    question,
+    unit,
+    kind,
+    queries: Object.entries(queries).map(([legend, expr]) => ({ expr, legend })),
+    ...more,
+  });
+
+export const lines = over('lines');
+export const stacked = over('stacked');
+export const number = (
+  question: string,
+  unit: Unit,
+  expr: string,
+  more: Pick<Panel, 'help' | 'limits'> = {},
+): Panel => ({ question, unit, kind: 'number', queries: [{ expr, legend: '' }], ...more });
+
+/** Events per second, one line for each value of `by`. */
+export const rate = (counter: string, by: string, labels = ''): string =>
+  `sum by (${by}) (rate(${counter}${labels}[$__rate_interval]))`;
+
 /** The quantile of a histogram, one line for each value of `by`. */
 export function quantile(q: number, histogram: string, by = '', labels = ''): string {
   const group = by === '' ? 'le' : `le, ${by}`;
   return `histogram_quantile(${q}, sum by (${group}) (rate(${histogram}_bucket${labels}[$__rate_interval])))`;
 }
+
+export const quantiles = (of: readonly number[], histogram: string, labels = ''): Queries =>
+  Object.fromEntries(of.map((q) => [`p${q * 100}`, quantile(q, histogram, '', labels)]));
 
 /** The labels of the models that the reader chose. */
 export const CHOSEN = '{model=~"$model"}';

@@ -1,4 +1,4 @@
-import { type DashboardFacts, quantile } from './panel.ts';
+import { type DashboardFacts, lines, quantiles, rate, stacked } from './panel.ts';
 
 export const WEBHOOKS: DashboardFacts = {
   id: 'lehr-webhooks',
@@ -7,43 +7,20 @@ export const WEBHOOKS: DashboardFacts = {
     {
       title: 'Deliveries',
       panels: [
-        {
-          question: 'Do deliveries reach their receivers?',
-          unit: 'reqps',
-          kind: 'stacked',
-          queries: [
-            {
-              expr: 'sum by (outcome) (rate(lehr_webhook_deliveries_total[$__rate_interval]))',
-              legend: '{{outcome}}',
-            },
-          ],
-        },
-        {
-          question: 'How do attempts end?',
-          unit: 'reqps',
-          kind: 'stacked',
-          queries: [
-            {
-              expr: 'sum by (outcome) (rate(lehr_webhook_attempts_total[$__rate_interval]))',
-              legend: '{{outcome}}',
-            },
-          ],
-        },
-        {
-          question: 'How many deliveries are unfinished?',
-          unit: 'short',
-          kind: 'lines',
-          queries: [{ expr: 'max by (stage) (lehr_webhooks_pending)', legend: '{{stage}}' }],
-        },
-        {
-          question: 'How long do receivers take to answer?',
-          unit: 's',
-          kind: 'lines',
-          queries: [0.5, 0.95].map((q) => ({
-            expr: quantile(q, 'lehr_webhook_attempt_duration_seconds'),
-            legend: `p${q * 100}`,
-          })),
-        },
+        stacked('Do deliveries reach their receivers?', 'reqps', {
+          '{{outcome}}': rate('lehr_webhook_deliveries_total', 'outcome'),
+        }),
+        stacked('How do attempts end?', 'reqps', {
+          '{{outcome}}': rate('lehr_webhook_attempts_total', 'outcome'),
+        }),
+        lines('How many deliveries are unfinished?', 'short', {
+          '{{stage}}': 'max by (stage) (lehr_webhooks_pending)',
+        }),
+        lines(
+          'How long do receivers take to answer?',
+          's',
+          quantiles([0.5, 0.95], 'lehr_webhook_attempt_duration_seconds'),
+        ),
       ],
     },
   ],
