@@ -12,6 +12,9 @@ const run = promisify(execFile);
 /** The published npm packages, in the order of their publication. */
 export const PACKAGES = ['packages/client', 'apps/cli'];
 
+/** What the folder with the installed packages is called. */
+const INSTALLED = 'lehr-packages';
+
 /** Packs the published packages, which must be built, into `out`. Returns the files. */
 export async function packPackages(tree, out, { repository } = {}) {
   const staged = await mkdtemp(join(tmpdir(), 'lehr-pack-'));
@@ -49,9 +52,22 @@ export async function installPackages(tree, files, folder) {
   const dependencies = [];
   for (const name of await dependenciesOf(tree, PACKAGES))
     dependencies.push(await pack(join(tree, 'node_modules', name), join(folder, '.packed')));
-  await run('npm', ['init', '-y'], { cwd: folder });
+  const { version } = JSON.parse(await readFile(join(tree, 'package.json'), 'utf8'));
+  await writeFile(join(folder, 'package.json'), JSON.stringify({ name: INSTALLED, version, license: 'MIT' }));
   const quiet = ['--offline', '--no-audit', '--no-fund', '--ignore-scripts'];
   await run('npm', ['install', ...quiet, ...dependencies, ...files], { cwd: folder });
+}
+
+/** The bill of materials (CycloneDX) of what was installed there. Nothing in it depends on this machine. */
+export async function billOf(folder) {
+  const bill = JSON.parse((await run('npm', ['sbom', '--sbom-format=cyclonedx'], { cwd: folder })).stdout);
+  bill.metadata.component.name = INSTALLED;
+  for (const component of bill.components) {
+    component.externalReferences = component.externalReferences.filter(({ type }) => type !== 'distribution');
+    // Of a module that was packed here, the digest is not that of the registry's file.
+    if (!/^pkg:npm\/(%40lehr\/|lehr@)/.test(component.purl)) delete component.hashes;
+  }
+  return `${JSON.stringify(bill, null, 2)}\n`;
 }
 
 /** Names of all modules that the packages need, direct and indirect, without the packages themselves. */
@@ -109,7 +125,9 @@ export async function writeStatements(out, { version, commit, repository }) {
         internalParameters: { node: process.version, platform: `${process.platform}/${process.arch}` },
         resolvedDependencies: [{ uri, digest: { gitCommit: commit } }],
       },
-      runDetails: { builder: { id: process.env.GITHUB_ACTIONS ? 'github-actions' : 'a checkout' } },
+      runDetails: {
+        builder: { id: `https://lehr.invalid/${process.env.GITHUB_ACTIONS ? 'github-actions' : 'checkout'}` },
+      },
     },
   };
   await writeFile(join(out, 'provenance.intoto.json'), `${JSON.stringify(statement, null, 2)}\n`);

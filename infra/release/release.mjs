@@ -11,7 +11,7 @@ import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { parseArgs, promisify } from 'node:util';
 import { ROOT } from '../local/command.mjs';
-import { installPackages, PACKAGES, packChart, packPackages, writeStatements } from './artifacts.mjs';
+import { billOf, installPackages, PACKAGES, packChart, packPackages, writeStatements } from './artifacts.mjs';
 import { notesOf, withVersion } from './changelog.mjs';
 import { nextVersion, versionOf, writeVersion } from './versions.mjs';
 
@@ -33,11 +33,13 @@ async function main() {
   try {
     await copyOfHead(tree);
     if (!isTagged) await nameVersion(tree, version);
-    const changed = (await git(['diff', '--name-only', 'HEAD'], tree)).split('\n').filter(Boolean);
     const out = resolve(values.out ?? 'release');
     const { packages, chart } = await makeFiles(tree, out, publishing);
     const notes = notesOf(await readFile(join(tree, 'CHANGELOG.md'), 'utf8'), version);
     await writeFile(join(out, 'notes.md'), `${notes}\n`);
+    const isNew = !isDry && !isTagged;
+    if (isNew) await commitAndTag(tree, version);
+    // The files are made from what this commit has, so it comes before.
     const commit = await git(['rev-parse', 'HEAD']);
     await writeStatements(out, { version, commit, repository: publishing.repository });
     const script = publishingScript({ version, commit, packages, chart }, publishing);
@@ -46,12 +48,11 @@ async function main() {
       `Lehr ${version} is in ${out}:\n${await readFile(join(out, 'SHA256SUMS'), 'utf8')}\n${script}`,
     );
     if (!chart) console.log('helm is not on the PATH: the chart was not packaged.');
-    if (isDry || isTagged) return console.log('Nothing here was changed.');
-    for (const file of changed) await cp(join(tree, file), join(ROOT, file));
-    await git(['add', '--', ...changed]);
-    await git(['commit', '-m', `release: ${version}`]);
-    await git(['tag', '-a', `v${version}`, '-m', `Lehr ${version}`]);
-    console.log(`Committed and tagged v${version}. Push both to publish: git push --follow-tags`);
+    console.log(
+      isNew
+        ? `Committed and tagged v${version}. Push both to publish: git push --follow-tags`
+        : 'Nothing here was changed.',
+    );
   } finally {
     await rm(tree, { recursive: true, force: true });
   }
@@ -81,6 +82,15 @@ async function nameVersion(tree, version) {
   await run('node', ['--conditions=lehr-source', 'infra/local/docs.mjs'], { cwd: tree });
 }
 
+/** Takes the changes of the tree over into this checkout. */
+async function commitAndTag(tree, version) {
+  const changed = (await git(['diff', '--name-only', 'HEAD'], tree)).split('\n').filter(Boolean);
+  for (const file of changed) await cp(join(tree, file), join(ROOT, file));
+  await git(['add', '--', ...changed]);
+  await git(['commit', '-m', `release: ${version}`]);
+  await git(['tag', '-a', `v${version}`, '-m', `Lehr ${version}`]);
+}
+
 /** The packages, tried in an empty folder, the bill of materials of what was installed there, and the chart. */
 async function makeFiles(tree, out, publishing) {
   // A file of an earlier run would be listed as one of this release.
@@ -93,8 +103,7 @@ async function makeFiles(tree, out, publishing) {
   try {
     await installPackages(tree, packages, empty);
     await run(join(empty, 'node_modules/.bin/lehr'), ['--help'], { cwd: empty });
-    const bill = await run('npm', ['sbom', '--sbom-format=cyclonedx'], { cwd: empty });
-    await writeFile(join(out, 'npm/sbom.cdx.json'), bill.stdout);
+    await writeFile(join(out, 'npm/sbom.cdx.json'), await billOf(empty));
   } finally {
     await rm(empty, { recursive: true, force: true });
   }

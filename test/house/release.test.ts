@@ -40,7 +40,10 @@ test('A dry run of the release changes nothing here, and writes packages, bills,
   expect(files).toEqual(
     expect.arrayContaining([`lehr-client-${wanted}.tgz`, `lehr-${wanted}.tgz`, 'publish.sh']),
   );
-  const { components } = JSON.parse(await readFile(join(out, 'npm/sbom.cdx.json'), 'utf8'));
+  const bill = await readFile(join(out, 'npm/sbom.cdx.json'), 'utf8');
+  expect(bill).not.toMatch(/file:|lehr-installed/);
+  const { components, metadata } = JSON.parse(bill);
+  expect(metadata.component).toMatchObject({ name: 'lehr-packages', version: wanted });
   const listed = components.map(({ name, version }: Record<string, string>) => `${name}@${version}`);
   expect(listed).toEqual(
     expect.arrayContaining([`lehr@${wanted}`, expect.stringMatching(/^standardwebhooks@/)]),
@@ -50,6 +53,7 @@ test('A dry run of the release changes nothing here, and writes packages, bills,
   expect(subject.map(({ name }: { name: string }) => name)).toContain(`npm/lehr-${wanted}.tgz`);
   const [{ digest }] = predicate.buildDefinition.resolvedDependencies;
   expect(digest.gitCommit).toMatch(/^[0-9a-f]{40}$/);
+  expect(URL.canParse(predicate.runDetails.builder.id)).toBe(true);
   const manifest = await run('tar', ['-xzOf', join(out, `npm/lehr-${wanted}.tgz`), 'package/package.json']);
   expect(JSON.parse(manifest.stdout)).toMatchObject({
     version: wanted,
