@@ -118,7 +118,6 @@ const worker = new Worker({
   log,
   times: { ...WORKER_TIMES, ...settings.times },
   observe: {
-    modelOpened: () => {},
     modelLoaded: () => {},
     modelUnloaded: () => {},
     stepped: ({ samples }) => {

@@ -18,10 +18,6 @@ export function observeWorker(metrics: Metrics<'worker'>): WorkerObserver {
   // So that a rate counts the first one too.
   for (const action of JANITOR_ACTIONS) metrics.janitorActions.inc({ action }, 0);
   return {
-    modelOpened: ({ ref, openMs }) => {
-      const [model, version] = ref.split('@');
-      if (openMs !== undefined) metrics.inferenceLoad.observe({ model, version }, openMs / 1000);
-    },
     modelLoaded: (ref, stage, ms) => {
       const [model, version] = ref.split('@');
       metrics.modelLoad.observe({ model, version, stage }, ms / 1000);

@@ -25,7 +25,6 @@ export class OpenedModels {
   /** Resolves when jobs of the model can be prepared. */
   async opened(model: OpenedModel): Promise<void> {
     logModel(this.#parts.log, model);
-    this.#parts.observe.modelOpened(model);
     this.#loads.opened(model);
     if (!model.whisper) return;
     this.#audioReady ??= this.#prepareAudio();

@@ -16,12 +16,7 @@ import type { CheckpointStore, JobOutline, RecordStore } from '@lehr/shared/reco
 import type { Keys, Redis } from '@lehr/shared/redis';
 import type { Tracing } from '@lehr/shared/tracing';
 import type { AudioProcessor, DecodeObserver } from './audio/audio-processor.ts';
-import type {
-  DecoderProgressMessage,
-  FromEngine,
-  OpenedModel,
-  TextProgressMessage,
-} from './engine/protocol.ts';
+import type { DecoderProgressMessage, FromEngine, TextProgressMessage } from './engine/protocol.ts';
 import type { CheckpointOutcome } from './runs/checkpoints.ts';
 import type { JobRun } from './runs/job-run.ts';
 import type { FetchMedia } from './runs/media-source.ts';
@@ -99,7 +94,6 @@ export const WORKER_TIMES: WorkerTimes = {
 
 /** The events that the metrics of a worker are made from. */
 export interface WorkerObserver extends DecodeObserver {
-  modelOpened(model: OpenedModel): void;
   /** A part of making a model (`name@version`) ready has ended. */
   modelLoaded(ref: string, stage: LoadStage, ms: number): void;
   /** A model (`name@version`) is unloaded to make room for others. */

@@ -20,14 +20,6 @@ export const API: DashboardFacts = {
           quantiles([0.5, 0.99], 'lehr_http_request_duration_seconds', '{method="POST",route="/v1/jobs"}'),
           { help: 'POST /v1/jobs. Requests that wait for the end of their job are included.' },
         ),
-        lines('How many requests are refused or end in an error?', 'reqps', {
-          'by fault of the caller (4xx)':
-            'sum(rate(lehr_http_requests_total{status=~"4.."}[$__rate_interval]))',
-          'overloaded (503)':
-            'sum(rate(lehr_http_requests_total{status="503"}[$__rate_interval])) or vector(0)',
-          'other errors (5xx)':
-            'sum(rate(lehr_http_requests_total{status=~"5..",status!="503"}[$__rate_interval])) or vector(0)',
-        }),
       ],
     },
     {

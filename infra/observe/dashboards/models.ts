@@ -88,12 +88,6 @@ export const MODELS: DashboardFacts = {
         lines('On how many workers is each version open?', 'short', {
           [REF]: `sum by (model, version) (lehr_model_available${CHOSEN})`,
         }),
-        lines('How many live workers take jobs of each version?', 'short', {
-          [REF]: 'max by (model, version) (lehr_workers{draining="false",model=~"$model"})',
-        }),
-        lines('How long does loading a model take?', 's', {
-          [REF]: `sum by (model, version) (lehr_inference_load_seconds_sum${CHOSEN}) / sum by (model, version) (lehr_inference_load_seconds_count${CHOSEN})`,
-        }),
         lines(
           'Where does the time of making a model ready go?',
           's',

@@ -58,12 +58,6 @@ export const TENANTS: DashboardFacts = {
             help: 'Estimated engine time of accepted jobs over the time of all workers. Above 100 %, jobs arrive faster than they can run.',
           },
         ),
-        lines(
-          'How many requests for jobs are refused?',
-          'reqps',
-          { refused: 'sum(rate(lehr_requests_total{outcome="refused"}[$__rate_interval]))' },
-          { help: 'By limits and quotas of a key, or because the wait would be too long.', isRare: true },
-        ),
       ],
     },
   ],

@@ -2,14 +2,6 @@
 import { COUNTS, HOST_S, type MetricFacts, RUN_S, SHARES, WAIT_S } from './facts.ts';
 
 export const INFERENCE_METRICS = {
-  inferenceLoad: {
-    name: 'lehr_inference_load_seconds',
-    kind: 'histogram',
-    help: 'Loading and warming up the graphs of a model.',
-    apps: ['worker'],
-    labels: ['model', 'version'],
-    buckets: WAIT_S,
-  },
   modelLoad: {
     name: 'lehr_model_load_seconds',
     kind: 'histogram',
