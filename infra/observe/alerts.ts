@@ -1,5 +1,21 @@
 /** The alerts of Lehr beside those of its objectives. docs/alerts.md has a section for each alert, and test/observe makes each of them fire. */
-import type { Alert } from './rules.ts';
+
+/** A query whose result Prometheus stores under a new name. */
+export interface Recording {
+  readonly record: string;
+  readonly expr: string;
+}
+
+export interface Alert {
+  readonly alert: `Lehr${string}`;
+  readonly expr: string;
+  /** How long the query must give a result before the alert fires. */
+  readonly for: `${number}${'m' | 'h'}`;
+  /** `page` wakes a person, `ticket` waits for working hours. */
+  readonly severity: 'page' | 'ticket';
+  /** One line; `{{ $labels.x }}` and `{{ $value }}` are filled in by Prometheus. */
+  readonly summary: string;
+}
 
 /** Of processes: these are the names of the scrape jobs in prometheus.yaml. */
 const API = 'job="lehr-api"';

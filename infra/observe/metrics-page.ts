@@ -8,7 +8,6 @@ import { JOB_METRICS } from '../../packages/shared/src/metric-lists/jobs.ts';
 import { WORKER_METRICS } from '../../packages/shared/src/metric-lists/worker.ts';
 import { ALERT_GROUPS } from './alerts.ts';
 import { DASHBOARDS } from './dashboards/index.ts';
-import { metricsOf } from './metrics-of.ts';
 import { objectiveRecordings } from './objectives.ts';
 
 const SECTIONS: readonly (readonly [title: string, metrics: Readonly<Record<string, MetricFacts>>])[] = [
@@ -17,6 +16,12 @@ const SECTIONS: readonly (readonly [title: string, metrics: Readonly<Record<stri
   ['Models', INFERENCE_METRICS],
   ['Workers', WORKER_METRICS],
 ];
+
+/** The names of the metrics that a query reads, without the suffixes that a histogram's series have. Names of recorded queries have a colon and are left out. */
+export function metricsOf(expr: string): string[] {
+  const names = expr.match(/\b(?:lehr_|DCGM_|container_|process_|nodejs_)\w+(?!:)\b/g) ?? [];
+  return [...new Set(names.map((name) => name.replace(/_(?:bucket|count|sum)$/, '')))];
+}
 
 /** Of each metric, the titles of what reads it. */
 function readers(): ReadonlyMap<string, ReadonlySet<string>> {

@@ -3,7 +3,7 @@
  * burns in a long and in a short window: the long one ignores short disturbances, the short one ends the alert soon after its cause has
  * gone (Google, The Site Reliability Workbook, chapter 5, "Alerting on SLOs").
  */
-import type { Alert, Recording } from './rules.ts';
+import type { Alert, Recording } from './alerts.ts';
 
 interface Objective {
   /** In the names of its recorded queries. */

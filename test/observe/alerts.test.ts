@@ -8,7 +8,7 @@ import { expect, test } from 'vitest';
 import { stringify } from 'yaml';
 import { ALERT_GROUPS } from '../../infra/observe/alerts.ts';
 import { observeFiles } from '../../infra/observe/files.ts';
-import { metricsOf } from '../../infra/observe/metrics-of.ts';
+import { metricsOf } from '../../infra/observe/metrics-page.ts';
 import { objectiveAlerts } from '../../infra/observe/objectives.ts';
 import { ROOT } from '../house/readme.ts';
 import { tempFolder } from '../support/tiny-models.ts';

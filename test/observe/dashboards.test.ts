@@ -7,7 +7,7 @@ import { ChartsView } from '../../apps/api/src/charts/charts.ts';
 import { CHARTS } from '../../apps/api/src/charts/queries.ts';
 import { DASHBOARDS } from '../../infra/observe/dashboards/index.ts';
 import type { Panel } from '../../infra/observe/dashboards/panel.ts';
-import { metricsOf } from '../../infra/observe/metrics-of.ts';
+import { metricsOf } from '../../infra/observe/metrics-page.ts';
 import { freePort } from '../support/ports.ts';
 import { startRedis, type TestRedis } from '../support/redis.ts';
 import { SAMPLES } from '../support/speech-files.ts';

@@ -2,7 +2,7 @@
 import { execFileSync } from 'node:child_process';
 import { METRICS } from '@lehr/shared';
 import { expect, test } from 'vitest';
-import { metricsOf } from '../../infra/observe/metrics-of.ts';
+import { metricsOf } from '../../infra/observe/metrics-page.ts';
 import { ROOT, readText } from '../house/readme.ts';
 
 const NAMES = new Set<string>(Object.values(METRICS).map(({ name }) => name));
