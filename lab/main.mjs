@@ -1,7 +1,7 @@
 /** npm run lab -- SUITE [options]: runs that measure or attack all of Lehr, and take longer than a test may. A suite is a folder here. */
 import '../infra/local/node-version.mjs';
 import { readCommandLine } from '../infra/local/command-line.mjs';
-import { say, signal, stopAndExit, stopOnSignals } from '../infra/local/lifecycle.mjs';
+import { runMain, say, signal } from '../infra/local/lifecycle.mjs';
 import { ensureModules } from '../infra/local/modules.mjs';
 import { Problem } from '../infra/local/problem.mjs';
 
@@ -26,10 +26,7 @@ const OPTIONS = {
   write: { type: 'boolean', default: false },
 };
 
-stopOnSignals();
-main().catch((error) => stopAndExit(error instanceof Problem ? error.message : error.stack, 1));
-
-async function main() {
+runMain(async () => {
   const { values, positionals } = await readCommandLine({ options: OPTIONS, help: () => HELP });
   const [name, ...scenes] = positionals;
   if (!Object.hasOwn(SUITES, name ?? ''))
@@ -39,4 +36,4 @@ async function main() {
   await ensureModules({ signal });
   const { run } = await import(SUITES[name]);
   process.exit(await run({ ...values, scenes, say, signal }));
-}
+});

@@ -9,13 +9,12 @@ import { loadavg } from 'node:os';
 import { join } from 'node:path';
 import { ROOT, runCommand } from './command.mjs';
 import { readCommandLine } from './command-line.mjs';
-import { say, signal, stopAndExit, stopOnSignals } from './lifecycle.mjs';
-import { ensureBuilt, ensureModules } from './modules.mjs';
+import { runMain, say, signal } from './lifecycle.mjs';
+import { ensureBuilt, ensureModules, fromSource } from './modules.mjs';
 import { Problem } from './problem.mjs';
 import { ensureServices } from './programs.mjs';
 
 const FOLDER = join(ROOT, 'test/bench');
-const FROM_SOURCE = ['--conditions=lehr-source', `--import=${join(ROOT, 'infra/local/typescript.mjs')}`];
 const OPTIONS = {
   only: { type: 'string', multiple: true, default: [] },
   quick: { type: 'boolean', default: false },
@@ -24,8 +23,7 @@ const OPTIONS = {
   page: { type: 'boolean', default: false },
 };
 
-stopOnSignals();
-main().catch((error) => stopAndExit(error instanceof Problem ? error.message : error.stack, 1));
+runMain(main);
 
 async function main() {
   const { values, positionals } = await readCommandLine({ options: OPTIONS, help });
@@ -70,7 +68,7 @@ async function runAll(files, { quick: isQuick, write }, bench) {
       say(`      ${row.value.toPrecision(3)} (${row.min.toPrecision(3)} .. ${row.max.toPrecision(3)})`);
     };
     const flags = [...(isQuick ? ['--quick'] : []), ...(write ? ['--write'] : [])];
-    const args = [...FROM_SOURCE, join(FOLDER, 'run.ts'), join(FOLDER, file), ...flags];
+    const args = fromSource('test/bench/run.ts', join(FOLDER, file), ...flags);
     const code = await runCommand(process.execPath, args, { signal, onMessage });
     signal.throwIfAborted();
     const seconds = (performance.now() - startedAt) / 1000;

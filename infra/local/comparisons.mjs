@@ -1,27 +1,35 @@
-/** Runs a program that compares Lehr with others (npm run real, npm run peers), with what it needs. */
+/** npm run real and npm run peers [-- SECTION ... --only NAME --again]: compares Lehr with other programs. */
 import './node-version.mjs';
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { ROOT, runCommand } from './command.mjs';
 import { readCommandLine } from './command-line.mjs';
-import { say, signal, stopAndExit, stopOnSignals } from './lifecycle.mjs';
-import { ensureBuilt, ensureModules } from './modules.mjs';
+import { runMain, say, signal } from './lifecycle.mjs';
+import { ensureBuilt, ensureModules, fromSource } from './modules.mjs';
 import { Problem } from './problem.mjs';
 import { ensureServices } from './programs.mjs';
 
-const FROM_SOURCE = ['--conditions=lehr-source', `--import=${join(ROOT, 'infra/local/typescript.mjs')}`];
 const OPTIONS = { again: { type: 'boolean', default: false }, only: { type: 'string' } };
+/** By the name of the npm script, which is also that of the folder in test/. */
+const PROGRAMS = {
+  peers: {
+    does: 'Compares Lehr with Ray Serve, BentoML, LitServe, FastAPI, Celery and BullMQ; needs Python and about 1.5 GB.',
+    page: 'docs/peers.md',
+  },
+  real: {
+    does: 'Compares Lehr with other programs on real models; needs Python, about 20 GB and hours.',
+    page: 'docs/real-models.md',
+  },
+};
 
-/** `name` is that of the npm script; `folder` and `page` are relative to the repository's root. Ends this process. */
-export function runComparisons(program) {
-  stopOnSignals();
-  main(program).catch((error) => stopAndExit(error instanceof Problem ? error.message : error.stack, 1));
-}
+runMain(main);
 
-async function main({ name, does, folder, page }) {
+async function main([name, ...args]) {
+  const { does, page } = PROGRAMS[name];
+  const folder = `test/${name}`;
   const sections = sectionsIn(folder);
   const help = () => helpText({ name, does, folder, page, sections });
-  const { values, positionals } = await readCommandLine({ options: OPTIONS, help });
+  const { values, positionals } = await readCommandLine({ args, options: OPTIONS, help });
   const unknown = positionals.find((each) => !sections.includes(each));
   if (unknown !== undefined) {
     throw new Problem(`There is no section '${unknown}'. The sections are: ${sections.join(', ')}.`);
@@ -31,24 +39,18 @@ async function main({ name, does, folder, page }) {
   // Sections that start whole processes measure what ships.
   await ensureBuilt({ signal });
   const request = JSON.stringify({ ...values, sections: positionals });
-  const command = [...FROM_SOURCE, join(ROOT, folder, 'run.ts'), request];
-  const code = await runCommand(process.execPath, command, { signal });
+  const code = await runCommand(process.execPath, fromSource(`${folder}/run.ts`, request), { signal });
   if (code === 0) say(`${page} has the tables.`);
   process.exit(code);
 }
 
-const sectionsIn = (folder) =>
-  readdirSync(join(ROOT, folder))
-    .filter((name) => existsSync(join(ROOT, folder, name, 'section.ts')))
-    .sort();
+function sectionsIn(folder) {
+  const names = readdirSync(join(ROOT, folder));
+  return names.filter((name) => existsSync(join(ROOT, folder, name, 'section.ts'))).sort();
+}
 
-const helpText = ({
-  name,
-  does,
-  folder,
-  page,
-  sections,
-}) => `Usage: npm run ${name} [-- SECTION ... --only NAME --again]
+function helpText({ name, does, folder, page, sections }) {
+  return `Usage: npm run ${name} [-- SECTION ... --only NAME --again]
 
 ${does} Writes ${page} and ${folder}/results. Without a section all of them run. What is done on this machine is skipped.
 
@@ -60,6 +62,7 @@ Options:
   --again      repeats what is done
   --help       prints this
 `;
+}
 
 /** From the committed results, because the sections themselves need the npm modules. */
 function comparisonsOf(folder, section) {

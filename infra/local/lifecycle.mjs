@@ -1,5 +1,6 @@
 /** How a launcher ends: on a signal or on an internal failure, and always without leaving a process behind. */
 import { commandsOver } from './command.mjs';
+import { Problem } from './problem.mjs';
 
 /** One Ctrl-C may arrive twice, from the terminal and through npm. */
 const SAME_SIGNAL_MS = 500;
@@ -20,6 +21,14 @@ export function startService(service) {
   signal.throwIfAborted();
   services.push(service);
   service.start();
+}
+
+/** Runs the main function of a program with its arguments. Its signals stop the program, and so does an error, which is printed. */
+export function runMain(main) {
+  stopOnSignals();
+  main(process.argv.slice(2)).catch((error) =>
+    stopAndExit(error instanceof Problem ? error.message : error.stack, 1),
+  );
 }
 
 /** Prints the reason, stops the services in the reverse order of their start, and exits. A second call does nothing. */

@@ -11,6 +11,14 @@ const INSTALLED = join(ROOT, 'node_modules', '.package-lock.json');
 /** The lock file that `npm ci` last ran for. */
 const STAMP = join(ROOT, 'node_modules', '.lehr-lock');
 
+/** The arguments with which Node runs a TypeScript file of the repository from its source, against the sources of the packages. */
+export const fromSource = (file, ...args) => [
+  '--conditions=lehr-source',
+  `--import=${join(ROOT, 'infra/local/typescript.mjs')}`,
+  join(ROOT, file),
+  ...args,
+];
+
 /** Runs `npm ci` unless node_modules already holds what package-lock.json asks for. */
 export async function ensureModules({ signal }) {
   const [wanted, installed, stamp] = await Promise.all([LOCK, INSTALLED, STAMP].map(textOf));

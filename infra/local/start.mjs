@@ -4,13 +4,12 @@
  */
 import './node-version.mjs';
 import { parseArgs } from 'node:util';
-import { signal, stopAndExit, stopOnSignals } from './lifecycle.mjs';
+import { runMain, signal } from './lifecycle.mjs';
 import { ensureBuilt, ensureModules } from './modules.mjs';
 import { Problem } from './problem.mjs';
 
 const startedAt = performance.now();
-stopOnSignals();
-main().catch((error) => stopAndExit(error instanceof Problem ? error.message : error.stack, 1));
+runMain(main);
 
 async function main() {
   const { observe, workers } = options();

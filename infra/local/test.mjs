@@ -6,26 +6,19 @@
 import './node-version.mjs';
 import { cpus } from 'node:os';
 import { delimiter, dirname } from 'node:path';
-import { say, signal, stopAndExit, stopOnSignals } from './lifecycle.mjs';
+import { runMain, say, signal } from './lifecycle.mjs';
 import { ensureModules } from './modules.mjs';
-import { Problem } from './problem.mjs';
 import { ensurePrograms } from './programs.mjs';
 import { runTests } from './run-tests.mjs';
 import { npmStage, runStages } from './stages.mjs';
 
-const filters = process.argv.slice(2);
-
 const build = npmStage('build');
 const CHECKS = [npmStage('lint'), npmStage('typecheck', 'types'), npmStage('unused'), build];
-const tests = { name: 'tests', run: () => runTests(filters) };
 
 // npm scripts and tests start node by name, and it must be this one.
 process.env.PATH = `${dirname(process.execPath)}${delimiter}${process.env.PATH}`;
 
-stopOnSignals();
-main().catch((error) => stopAndExit(error instanceof Problem ? error.message : error.stack, 1));
-
-async function main() {
+runMain(async (filters) => {
   const [{ model }] = cpus();
   say(
     `Node ${process.versions.node}, ${process.platform} ${process.arch}, ${cpus().length} cores (${model.trim()}).`,
@@ -33,5 +26,5 @@ async function main() {
   await ensurePrograms({ say, signal });
   await ensureModules({ signal });
   const first = filters.length > 0 ? [build] : CHECKS;
-  await runStages([first, [tests]]);
-}
+  await runStages([first, [{ name: 'tests', run: () => runTests(filters) }]]);
+});

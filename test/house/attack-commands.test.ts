@@ -5,15 +5,20 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { expect, test } from 'vitest';
 import { tempFolder } from '../support/tiny-models.ts';
-import { ROOT } from './readme.ts';
+import { ROOT, readText } from './readme.ts';
 
 const run = promisify(execFile);
-const launcher = (name: string): string => join(ROOT, `infra/local/${name}.mjs`);
+const { scripts } = JSON.parse(readText('package.json')) as { scripts: Record<string, string> };
+/** What `npm run` starts for this script. */
+function launcher(script: string): string[] {
+  const [, , file, ...args] = scripts[script].split(' ');
+  return [join(ROOT, file), ...args];
+}
 
-test.each(['bench', 'device', 'fuzz', 'neighbours', 'peers', 'real', 'simulate', 'soak'])(
+test.each(['bench', 'device', 'fuzz', 'peers', 'real', 'simulate', 'soak', 'test:neighbours'])(
   'The launcher of %s passes its options on, and refuses an unknown one',
   async (name) => {
-    await expect(run(process.execPath, [launcher(name), '--unknown'])).rejects.toMatchObject({
+    await expect(run(process.execPath, [...launcher(name), '--unknown'])).rejects.toMatchObject({
       code: 1,
       stderr: expect.stringContaining("Unknown option '--unknown'"),
     });
@@ -27,7 +32,7 @@ test.each([
 ])(
   'The launcher of %s prints its options and what it can run, and ends with 0',
   async (name, option, part) => {
-    const { stdout } = await run(process.execPath, [launcher(name), '--help']);
+    const { stdout } = await run(process.execPath, [...launcher(name), '--help']);
     expect(stdout).toContain(`Usage: npm run ${name} `);
     expect(stdout).toContain(option);
     expect(stdout).toMatch(part);
@@ -40,7 +45,7 @@ test.each([
   ['real', ['--only', '--again'], "Option '--only' argument is ambiguous. --help lists the options."],
   ['peers', ['whisper'], "There is no section 'whisper'. The sections are: pictures, queue."],
 ])('The launcher of %s answers a mistake with one line', async (name, args, line) => {
-  await expect(run(process.execPath, [launcher(name), ...args])).rejects.toMatchObject({
+  await expect(run(process.execPath, [...launcher(name), ...args])).rejects.toMatchObject({
     code: 1,
     stderr: `\n${line}\n`,
   });
