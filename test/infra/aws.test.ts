@@ -1,7 +1,9 @@
 /** infra/aws without its packages: roles allow what the code does, and docs/aws.md names what there is. npm run test:aws does the rest. */
 import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
+import { ENV } from '@lehr/shared';
 import { expect, test } from 'vitest';
+import { parse } from 'yaml';
 import { BUCKET_ACTIONS, OBJECT_ACTIONS } from '../../infra/aws/lib/s3-actions.ts';
 import { readSettings } from '../../infra/aws/lib/settings.ts';
 import { ROOT, readText } from '../house/readme.ts';
@@ -47,4 +49,13 @@ test('docs/aws.md has every output and every context value of the app, and says 
     return undefined;
   });
   for (const name of names) expect(page).toContain(`\`${name}\``);
+});
+
+test('An output that is a value of the chart names one that the chart has', () => {
+  const values = parse(readText('infra/helm/lehr/values.yaml')) as Record<string, object>;
+  const lib = ['roles', 'lehr-stack'].map((name) => readText(`infra/aws/lib/${name}.ts`)).join('\n');
+  const named = [...lib.matchAll(/'Chart: (\w+)\.(\w+)/g)];
+  expect(named.length).toBe(5);
+  for (const [path, key, name] of named)
+    expect(Object.keys(key === 'env' ? ENV : (values[key] ?? {})), path).toContain(name);
 });

@@ -117,6 +117,6 @@ export function makeKarpenterRole(
   });
   new CfnOutput(scope, 'NodeRoleName', {
     value: nodeRole.roleName,
-    description: 'Overlay: role of the EC2NodeClass lehr-gpu',
+    description: 'karpenter.yaml: role of the EC2NodeClass lehr-gpu',
   });
 }

@@ -22,9 +22,9 @@ export class LehrStack extends Stack {
     const queue = makeInterruptionQueue(this);
     makeKarpenterRole(this, cluster.issuer, settings.cluster.name, queue, karpenterNodes);
     const outputs = {
-      Bucket: [objects.bucketName, 'settings.LEHR_S3_BUCKET'],
-      BucketRegion: [this.region, 'settings.LEHR_S3_REGION'],
-      OutputTtlHours: [String(settings.outputTtlHours), 'settings.LEHR_OUTPUT_TTL_H'],
+      Bucket: [objects.bucketName, 'Chart: env.LEHR_S3_BUCKET'],
+      BucketRegion: [this.region, 'Chart: env.LEHR_S3_REGION'],
+      OutputTtlHours: [String(settings.outputTtlHours), 'Chart: env.LEHR_OUTPUT_TTL_H'],
       ClusterName: [
         settings.cluster.name,
         'Karpenter: settings.clusterName; aws eks update-kubeconfig --name',

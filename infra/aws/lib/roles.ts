@@ -68,12 +68,10 @@ export function makeStoreRoles(scope: Construct, issuer: Issuer, namespace: stri
   list(worker, ['in/*', 'out/*', 'lehr-store/*', '']);
   new CfnOutput(scope, 'ApiRoleArn', {
     value: api.roleArn,
-    description:
-      'Chart: api.accountAnnotations, eks.amazonaws.com/role-arn. Overlay: the ServiceAccount lehr-api',
+    description: 'Chart: accountAnnotations.api, eks.amazonaws.com/role-arn',
   });
   new CfnOutput(scope, 'WorkerRoleArn', {
     value: worker.roleArn,
-    description:
-      'Chart: workers.accountAnnotations, eks.amazonaws.com/role-arn. Overlay: the ServiceAccount lehr-worker',
+    description: 'Chart: accountAnnotations.worker, eks.amazonaws.com/role-arn',
   });
 }
