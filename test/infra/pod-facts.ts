@@ -5,6 +5,8 @@ export type Labels = Readonly<Record<string, string>>;
 
 export interface Probe {
   readonly httpGet?: { readonly path: string; readonly port: string };
+  readonly periodSeconds?: number;
+  readonly failureThreshold?: number;
 }
 
 export interface Container {

@@ -147,6 +147,18 @@ describe.skipIf(!helm)('With Helm', () => {
     }
   });
 
+  test('A process of Lehr has five minutes to start, because a kubelet on a busy node gave it too little', () => {
+    for (const { pod, name } of lehrPods()) {
+      const { periodSeconds = 10, failureThreshold = 3 } = pod.containers[0].startupProbe ?? {};
+      expect(periodSeconds * failureThreshold, name).toBeGreaterThanOrEqual(300);
+    }
+  });
+
+  test('The trial Redis keeps its name while a busy node answers its probe late', () => {
+    const redis = ofKind(objectsIn('the example trial'), 'Service').find(({ name }) => name === 'lehr-redis');
+    expect(redis?.spec).toMatchObject({ clusterIP: 'None', publishNotReadyAddresses: true });
+  });
+
   test.each(NAMES)('Every pod of %s fits the Pod Security Standard "restricted"', (name) => {
     for (const { name: pod, pod: spec } of workloads(objectsIn(name))) {
       expect(spec.securityContext, pod).toMatchObject({
