@@ -13,8 +13,9 @@ containers   Builds all images with three builders, runs infra/compose.yaml on a
                --from REF   the commit that the upgrade begins with (default HEAD~1)
                --keep       leaves the containers and the engine running
                --write      writes docs/containers.md
-cluster      Builds a Kubernetes control plane, installs the chart and its examples on it and writes docs/cluster.md. Needs Go.
-             The first run takes about an hour longer. 'rendered' builds Helm only, for the tests of what it makes of the chart.
+cluster      Builds the programs of Kubernetes, installs the chart on them and writes docs/cluster.md. Needs Go. The first run takes
+             about an hour longer. 'kubelet' is a real node that runs the containers, and needs root and Debian; 'rendered' builds
+             Helm only, for the tests of what it makes of the chart.
                --cache FOLDER   where the programs are built and kept (default ~/.cache/lehr-cluster)
 
 SCENE runs some scenes alone, by their names in the report. The work folder of containers is ~/.cache/lehr-lab.

@@ -4,7 +4,7 @@
  */
 import { execFile } from 'node:child_process';
 import { mkdtempSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { basename, join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { freePort } from '../../test/support/ports.ts';
 import { Authority, privateKey } from './certificates.ts';
@@ -29,7 +29,13 @@ export class ControlPlane {
   readonly folder = mkdtempSync(join(setting('CLUSTER_FOLDER'), 'plane-'));
   readonly kubeconfig = join(this.folder, 'kubeconfig');
   readonly #keeper = new Keeper();
+  readonly #nice: number;
   #kube: Kube | undefined;
+
+  /** The programs work all the time, so they give way to others; not where containers are their children. */
+  constructor(nice = 10) {
+    this.#nice = nice;
+  }
 
   /** Reads and watches objects. */
   get kube(): Kube {
@@ -66,8 +72,8 @@ export class ControlPlane {
     await this.until('kubectl proxy', () => this.kube.answers());
   }
 
-  /** Starts the controllers, the scheduler, and KWOK with these stages. */
-  async startControllers(stages: string): Promise<void> {
+  /** Starts the controllers and the scheduler, and KWOK with these stages; without stages nothing plays nodes and pods. */
+  async startControllers(stages?: string): Promise<void> {
     const { folder, kubeconfig } = this;
     const common = { kubeconfig, 'bind-address': HOST, 'leader-elect': false };
     this.run('kube-controller-manager', {
@@ -83,6 +89,7 @@ export class ControlPlane {
       'secure-port': await freePort(),
       'cert-dir': join(folder, 'scheduler'),
     });
+    if (stages === undefined) return;
     const config = join(folder, 'stages.yaml');
     writeFileSync(config, stages);
     this.run('kwok', {
@@ -142,8 +149,8 @@ export class ControlPlane {
   }
 
   #start(name: string, args: readonly string[], env: Readonly<Record<string, string>> = {}): void {
-    const log = join(this.folder, `${name}.log`);
-    this.#keeper.start({ name, program: programPath(name), args, log, env });
+    const log = join(this.folder, `${basename(name)}.log`);
+    this.#keeper.start({ name, program: programPath(name), args, log, env, nice: this.#nice });
   }
 }
 
@@ -162,6 +169,8 @@ function serverOptions(folder: string): Options {
     'service-account-issuer': 'https://kubernetes.default',
     'token-auth-file': tokens,
     'authorization-mode': 'Node,RBAC',
+    // A node has no name in any DNS.
+    'kubelet-preferred-address-types': 'InternalIP',
     'service-cluster-ip-range': '10.96.0.0/16',
     'requestheader-client-ca-file': authority.certificate,
     'requestheader-allowed-names': 'aggregator',

@@ -1,6 +1,6 @@
 /**
  * Runs the programs of a control plane for the process that forked it. When that process ends in any way, their channel closes, and
- * all programs are stopped, the last one first. Messages in: `{ name, program, args, log, env }` starts one. Messages out:
+ * all programs are stopped, the last one first. Messages in: `{ name, program, args, log, env, nice }` starts one. Messages out:
  * `{ name, pid }` and, at its end, `{ name, ended }`.
  */
 import { spawn } from 'node:child_process';
@@ -9,8 +9,6 @@ import { closeSync, openSync } from 'node:fs';
 import { setPriority } from 'node:os';
 
 const KILL_AFTER_MS = 20_000;
-/** They work all the time, so they give way to other programs. */
-const NICE = 10;
 
 const children = new Map();
 let isStopping = false;
@@ -20,7 +18,7 @@ process.on('message', (message) => {
 });
 for (const event of ['disconnect', 'SIGTERM', 'SIGINT', 'SIGHUP']) process.on(event, stopAll);
 
-function start({ name, program, args, log, env }) {
+function start({ name, program, args, log, env, nice }) {
   const file = openSync(log, 'a');
   const child = spawn(program, args, {
     stdio: ['ignore', file, file],
@@ -37,7 +35,7 @@ function start({ name, program, args, log, env }) {
   });
   if (child.pid === undefined) return;
   try {
-    setPriority(child.pid, NICE);
+    setPriority(child.pid, nice);
   } catch {
     // It has ended already; the exit event says so.
   }

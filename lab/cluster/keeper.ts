@@ -14,6 +14,7 @@ export interface KeptProgram {
   /** The file for its output. */
   readonly log: string;
   readonly env?: Readonly<Record<string, string>>;
+  readonly nice: number;
 }
 
 interface Message {

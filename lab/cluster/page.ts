@@ -16,6 +16,7 @@ const CASES = [
 /** The text with new tables between the marks. A table whose figures are missing stays as it is. */
 export function page(text: string, results: Results): string {
   const tables = {
+    kubelet: kubelet(results),
     installation: installation(results),
     budgets: budgets(results),
     scaling: scaling(results),
@@ -30,6 +31,21 @@ export function between(text: string, name: string, lines: readonly string[]): s
   if (lines.length === 0) return text;
   if (from < 0 || to < from) throw new Error(`docs/cluster.md has no marks "${begin}" and "${end}"`);
   return `${text.slice(0, from + begin.length)}\n${lines.join('\n')}\n${text.slice(to)}`;
+}
+
+function kubelet({ kubelet: scenes }: Results): string[] {
+  if (!scenes) return [];
+  const cell = (text: unknown): string =>
+    String(text).replaceAll('|', '\\|').replaceAll(/\s+/g, ' ').slice(0, 400);
+  const rows = (Object.values(scenes) as Figures[]).map(
+    ({ name, sentence, passed, seconds, jobs, repeated, seen }) =>
+      `| ${name}: ${sentence} | ${passed ? 'passed' : '**failed**'} | ${seconds} | ${jobs || ''} | ${jobs ? repeated : ''} | ${cell(seen)} |`,
+  );
+  return [
+    '| Scene | Result | s | Jobs | Repeated | What was seen |',
+    '| --- | --- | --- | --- | --- | --- |',
+    ...rows,
+  ];
 }
 
 function installation(results: Results): string[] {

@@ -1,5 +1,5 @@
 /**
- * The programs of a Kubernetes control plane, built with Go from the modules in the folder programs. They are kept in a cache
+ * The programs of Kubernetes, built with Go from the modules in the folder programs. They are kept in a cache
  * outside the repository; a program that is there is not built again. Building all of them takes about an hour.
  */
 import { execFileSync } from 'node:child_process';
@@ -13,12 +13,18 @@ const PROGRAMS = [
   ['kube-controller-manager', 'kubernetes', 'k8s.io/kubernetes/cmd/kube-controller-manager'],
   ['kube-scheduler', 'kubernetes', 'k8s.io/kubernetes/cmd/kube-scheduler'],
   ['kubectl', 'kubernetes', 'k8s.io/kubernetes/cmd/kubectl'],
+  ['kubelet', 'kubernetes', 'k8s.io/kubernetes/cmd/kubelet'],
+  ['kube-proxy', 'kubernetes', 'k8s.io/kubernetes/cmd/kube-proxy'],
+  ['coredns', 'coredns', '.'],
   ['kwok', 'kwok', 'sigs.k8s.io/kwok/cmd/kwok'],
   ['karpenter', 'karpenter', 'sigs.k8s.io/karpenter/kwok'],
   ['helm', 'helm', 'helm.sh/helm/v3/cmd/helm'],
   ['keda-operator', 'keda', 'github.com/kedacore/keda/v2/cmd/operator'],
   ['keda-adapter', 'keda', 'github.com/kedacore/keda/v2/cmd/adapter'],
 ];
+
+/** Without it the API server says that it is v0.0.0-master, which Helm takes for older than any that the chart allows. */
+const VERSION = '-X k8s.io/component-base/version.gitVersion=v1.36.3';
 
 /** Folders with the definitions of custom resources: module of a program, or a module with its version; folder inside. */
 const DEFINITIONS = [
@@ -34,26 +40,31 @@ const DEFINITIONS = [
 ];
 
 export class Programs {
-  #cache;
-
   constructor(cache) {
-    this.#cache = cache;
+    this.cache = cache;
     mkdirSync(this.folder, { recursive: true });
   }
 
   /** Where the programs are. */
   get folder() {
-    return join(this.#cache, 'bin');
+    return join(this.cache, 'bin');
   }
 
-  /** Builds the programs that are not there: those with these names, or all. */
-  build(names = PROGRAMS.map(([name]) => name)) {
+  /** Builds those of these programs that are not there. */
+  build(names) {
     for (const [name, folder, source] of PROGRAMS.filter(([each]) => names.includes(each))) {
       const path = join(this.folder, name);
       if (existsSync(path)) continue;
       console.log(`Building ${name}.`);
-      this.#go(folder, ['build', '-p=1', '-trimpath', '-ldflags=-s -w', '-o', path, source]);
+      this.#go(folder, ['build', '-p=1', '-trimpath', `-ldflags=-s -w ${VERSION}`, '-o', path, source]);
     }
+  }
+
+  /** The source of the program that keeps a pod. */
+  pauseSource() {
+    this.#go('kubernetes', ['mod', 'download', 'k8s.io/kubernetes']);
+    const folder = this.#go('kubernetes', ['list', '-m', '-f', '{{.Dir}}', 'k8s.io/kubernetes']).trim();
+    return join(folder, 'build/pause/linux/pause.c');
   }
 
   /** The folder of the stages that KWOK ships: what its nodes and pods go through. */
@@ -82,8 +93,8 @@ export class Programs {
         ...process.env,
         CGO_ENABLED: '0',
         GOFLAGS: '-mod=mod',
-        GOMODCACHE: join(this.#cache, 'gomod'),
-        GOCACHE: join(this.#cache, 'go-build'),
+        GOMODCACHE: join(this.cache, 'gomod'),
+        GOCACHE: join(this.cache, 'go-build'),
       },
     });
   }

@@ -1,7 +1,14 @@
 /** What `npm run lab -- cluster` tells the suite. */
-import { join } from 'node:path';
+import { resolve } from 'node:path';
 
-type Setting = 'CLUSTER_FOLDER' | 'CLUSTER_PROGRAMS' | 'CLUSTER_DEFINITIONS' | 'CLUSTER_STAGES';
+type Setting =
+  | 'CLUSTER_FOLDER'
+  | 'CLUSTER_PROGRAMS'
+  | 'CLUSTER_DEFINITIONS'
+  | 'CLUSTER_STAGES'
+  | 'CLUSTER_IMAGES'
+  | 'CLUSTER_TAG'
+  | 'NODE_ADDRESS';
 
 export function setting(name: Setting): string {
   const value = process.env[name];
@@ -9,4 +16,5 @@ export function setting(name: Setting): string {
   return value;
 }
 
-export const programPath = (name: string): string => join(setting('CLUSTER_PROGRAMS'), name);
+/** A name of what was built, or a path. */
+export const programPath = (name: string): string => resolve(setting('CLUSTER_PROGRAMS'), name);

@@ -69,6 +69,8 @@ export async function stopEngine() {
   }
 }
 
+export const isEngineRunning = () => pid() !== undefined;
+
 export function removeNamespace() {
   run('ip', 'netns', 'del', NAMESPACE);
   run('iptables', '-t', 'nat', '-D', ...NAT);
