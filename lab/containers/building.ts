@@ -135,13 +135,14 @@ export async function imagesOf(names: readonly string[]): Promise<Image[]> {
   for (const name of names) {
     const bytes = Number(await inspected(name, '{{.Size}}'));
     const history = await docker('history', '--no-trunc', '--format', '{{.Size}}\t{{.CreatedBy}}', name);
+    // The first layer, which was imported, has no step.
     const rows = history
-      .trim()
       .split('\n')
+      .filter(Boolean)
       .map((line) => line.split('\t'));
     const layers = rows
       .filter(([size]) => size !== '0B')
-      .map(([size, step]) => ({ size, step: instruction(step) }));
+      .map(([size, step]) => ({ size, step: instruction(step) || 'imported' }));
     images.push({ name, bytes, layers });
   }
   return images;

@@ -1,6 +1,7 @@
 /** Every scene in its order. A scene that fails is reported, and the next one runs all the same. */
 import { afterAll, test } from 'vitest';
 import { byCompose, byDocker, byPodman, cuda, imagesOf } from './building.ts';
+import { run } from './compose.ts';
 import {
   downAndUp,
   drained,
@@ -49,6 +50,7 @@ const MORE_BUILDS: readonly Row[] = [
   ['build-classic', "Debian's docker build builds them with the classic builder", byDocker('0')],
 ];
 const wanted = (process.env.LAB_SCENES ?? '').split(',').filter(Boolean);
+const commit = (await run('git', ['rev-parse', '--short=12', 'HEAD'])).trim();
 const all = [...BUILDS, ...SCENES, ...MORE_BUILDS];
 const chosen = all.filter(([name]) => wanted.length === 0 || wanted.includes(name));
 // For the page, which names those that have no result.
@@ -64,7 +66,7 @@ test.each(chosen)('%s: %s', async (name, sentence, act) => {
   const began = performance.now();
   const note = (passed: boolean, seen: string, jobs = 0, repeated = 0): void => {
     const seconds = Math.round((performance.now() - began) / 1000);
-    keep(name, { place, name, sentence, seconds, seen, passed, jobs, repeated });
+    keep(name, { place, name, sentence, seconds, seen, passed, commit, jobs, repeated });
   };
   try {
     const seen = await act(scene);

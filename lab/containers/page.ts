@@ -40,7 +40,6 @@ export function page(
 ): string {
   const version = (program: string, ...args: string[]): string =>
     execFileSync(program, args, { encoding: 'utf8' }).trim().split('\n')[0];
-  const commit = run?.commit ?? version('git', 'rev-parse', '--short=12', 'HEAD');
   const failed = results.filter(({ passed }) => !passed);
   const without = scenes.filter((scene) => !results.some(({ name }) => name === scene));
   return `# What containers did
@@ -52,7 +51,7 @@ Docker Engine, [compose.yaml](../infra/compose.yaml), and what happens to contai
 I1 to I7 of [Faults](faults.md) were checked: every accepted job ended once, its picture and its webhook are there, and a deleted job leaves nothing in
 Redis or the store.
 
-Written at commit ${commit}, ${new Date().toISOString().slice(0, 10)}: ${results.length - failed.length} of ${scenes.length} scenes passed, ${failed.length} failed${without.length > 0 ? `, and these have no result: ${without.join(', ')}` : ''}. ${run ? oneRun(run) : 'Scenes were run alone, so the rows come from several runs.'}
+Written on ${new Date().toISOString().slice(0, 10)}: ${results.length - failed.length} of ${scenes.length} scenes passed, ${failed.length} failed${without.length > 0 ? `, and these have no result: ${without.join(', ')}` : ''}. ${run ? oneRun(run) : severalRuns(results)}
 ${cpus().length} cores, ${Math.round(totalmem() / 2 ** 30)} GiB, kernel ${release().split('-')[0]}, control groups version 1, Debian 12, no systemd;
 ${version('dockerd', '--version')}, ${version('runc', '--version')}, Compose 2.40.3, ${version('podman', '--version')}. The machine was shared, so the seconds are no
 measure of Lehr.
@@ -85,8 +84,17 @@ ${images.map(sizes).join('\n')}
 `;
 }
 
-const oneRun = ({ isEmpty, began }: Run): string =>
-  `This is the report of one run of ${Math.round((Date.now() - began) / 60_000)} minutes${isEmpty ? ', which began with an empty engine' : ''}.`;
+const oneRun = ({ commit, isEmpty, began }: Run): string =>
+  `This is the report of one run of ${Math.round((Date.now() - began) / 60_000)} minutes at commit ${commit}${isEmpty ? ', which began with an empty engine' : ''}.`;
+
+function severalRuns(results: readonly Result[]): string {
+  const commits = [...new Set(results.map(({ commit }) => commit))];
+  const scenes = commits.map((each) => {
+    const names = results.filter(({ commit }) => commit === each).map(({ name }) => name);
+    return `at commit ${each} ${names.join(', ')}`;
+  });
+  return `It is no report of one run: ${scenes.join('; ')}.`;
+}
 
 const cell = (text: string): string => text.replaceAll('|', '\\|').replaceAll(/\s+/g, ' ');
 

@@ -13,6 +13,7 @@ export interface Result {
   /** What was seen, or why the scene failed. */
   readonly seen: string;
   readonly passed: boolean;
+  readonly commit: string;
   /** Jobs that were judged, and their attempts beyond the first. */
   readonly jobs: number;
   readonly repeated: number;
