@@ -57,7 +57,7 @@ test('The lab lists its suites, and refuses one that it does not have before it 
   expect(stdout).toMatch(/^containers {3}/m);
   await expect(run(process.execPath, [lab, 'nothing'])).rejects.toMatchObject({
     code: 1,
-    stderr: "\nThere is no suite 'nothing'. The suites are: containers.\n",
+    stderr: "\nThere is no suite 'nothing'. The suites are: containers, cluster.\n",
   });
 });
 
