@@ -23,7 +23,7 @@ const PROGRAMS = [
   ['keda-adapter', 'keda', 'github.com/kedacore/keda/v2/cmd/adapter'],
 ];
 
-/** Without it the API server says that it is v0.0.0-master, which Helm takes for older than any that the chart allows. */
+/** Without it the API server says that it is v0.0.0-master+$Format:%H$, which kubectl cannot read. */
 const VERSION = '-X k8s.io/component-base/version.gitVersion=v1.36.3';
 
 /** Folders with the definitions of custom resources: module of a program, or a module with its version; folder inside. */
