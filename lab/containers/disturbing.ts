@@ -153,11 +153,11 @@ export async function upgraded(scene: Scene): Promise<string> {
     await compose('build', 'api', 'worker-cpu');
     return await whileJobsRun(scene, async () => {
       const doctor = ['node', 'apps/worker/dist/doctor/main.js', '--upgrade'];
-      const plan = JSON.parse(await compose('run', '--rm', '--no-deps', '-T', 'worker-cpu', ...doctor));
+      const plan = await compose('run', '--rm', '--no-deps', '-T', 'worker-cpu', ...doctor);
       for (const service of ['api', 'worker-cpu'])
         await compose('up', '--detach', '--no-deps', '--wait', service);
       await compose(...UP);
-      return `from ${from.slice(0, 12)}; the doctor said ${JSON.stringify(plan).slice(0, 200)}`;
+      return `from ${from.slice(0, 12)}; the doctor said ${plan.trim().split('\n').at(-1)}`;
     });
   } finally {
     await run('git', ['worktree', 'remove', '--force', before]);
