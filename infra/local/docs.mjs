@@ -1,5 +1,5 @@
 /**
- * npm run docs: writes what is made from the code: the README's table of variables, the client's types, alerts, dashboards, and the
+ * npm run docs: writes what is made from the code: the table of docs/settings.md, the client's types, alerts, dashboards, and the
  * version of the chart.
  */
 import './node-version.mjs';
@@ -13,7 +13,7 @@ const { withEnvTable } = await import('./env-table.ts');
 const { openApiDocument } = await import('./openapi-document.ts');
 const { observeFiles } = await import('../observe/files.ts');
 
-await update('README.md', withEnvTable);
+await update('docs/settings.md', withEnvTable);
 await update('infra/helm/lehr/Chart.yaml', withVersion);
 await update('packages/client/src/openapi.ts', async () => clientTypes(await openApiDocument()));
 for (const [file, text] of observeFiles()) await update(file, async () => text);

@@ -1,4 +1,4 @@
-/** The README's table of environment variables, made from the schema that reads them. */
+/** The table of environment variables in docs/settings.md, made from the schema that reads them. */
 import { z } from 'zod';
 import { ENV } from '../../packages/shared/src/config/env.ts';
 
@@ -17,11 +17,12 @@ export function envTable(): string {
   return ['| Variable | Default | Meaning |', '| --- | --- | --- |', ...rows].join('\n');
 }
 
-/** `readme` with a new table between its two marks. Throws when the marks are missing. */
-export function withEnvTable(readme: string): string {
-  const [from, to] = [readme.indexOf(BEGIN), readme.indexOf(END)];
-  if (from < 0 || to < from) throw new Error(`README.md has no place for the table: ${BEGIN} ... ${END}`);
-  return `${readme.slice(0, from)}${BEGIN}\n${envTable()}\n${readme.slice(to)}`;
+/** `page` with a new table between its two marks. Throws when the marks are missing. */
+export function withEnvTable(page: string): string {
+  const [from, to] = [page.indexOf(BEGIN), page.indexOf(END)];
+  if (from < 0 || to < from)
+    throw new Error(`docs/settings.md has no place for the table: ${BEGIN} ... ${END}`);
+  return `${page.slice(0, from)}${BEGIN}\n${envTable()}\n${page.slice(to)}`;
 }
 
 function choicesOf(schema: z.ZodType): readonly string[] {

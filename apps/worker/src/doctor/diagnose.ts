@@ -70,7 +70,7 @@ export async function* diagnose(
     env = await readEnv(source);
   } catch (error) {
     const detail = (error as Error).message.replaceAll('\n  -', '');
-    return void (yield { name: 'configuration', state: 'fail', detail, advice: 'README.md, Configuration.' });
+    return void (yield { name: 'configuration', state: 'fail', detail, advice: 'docs/settings.md.' });
   }
   const redis = openRedis(redisAddress(env), 'api', 'doctor');
   if (upgrade) {

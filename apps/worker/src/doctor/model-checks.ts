@@ -81,7 +81,7 @@ async function openCheck(
       advice: `A preferred provider refused it: ${refused.join('; ')}`,
     };
   } catch (error) {
-    const advice = `The folder is ${folder}. See README.md, Models, for the files that it must have.`;
+    const advice = `The folder is ${folder}. docs/models.md says which files it must have.`;
     return { name, state: 'fail', detail: (error as Error).message, advice };
   }
 }

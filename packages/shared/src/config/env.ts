@@ -1,6 +1,6 @@
 /**
  * Every environment variable that a Lehr process reads. The API, the worker, the launcher and the doctor each take the
- * part they need, and the README's table is generated from here (npm run docs).
+ * part they need, and the table of docs/settings.md is generated from here (npm run docs).
  */
 import { z } from 'zod';
 import { API_ENV } from './variables/api.ts';

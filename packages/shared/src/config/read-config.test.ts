@@ -62,7 +62,7 @@ test.each([
 
 test('An unknown variable that resembles no other one is a fault without a suggestion', () => {
   expect(faultsOf({ LEHR_TURBO_ENCABULATOR: '1' })).toEqual([
-    'LEHR_TURBO_ENCABULATOR is not a variable of Lehr: README.md lists those there are.',
+    'LEHR_TURBO_ENCABULATOR is not a variable of Lehr: docs/settings.md lists those there are.',
   ]);
 });
 

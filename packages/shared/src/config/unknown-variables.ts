@@ -20,7 +20,7 @@ export function unknownVariables(source: Readonly<Record<string, string | undefi
     .filter(([name, value = '']) => !SERVICE_LINK.test(name) && !LINK_ADDRESS.test(value))
     .map(([name]) => {
       const closest = closestOf(name, known);
-      const advice = closest ? `did you mean ${closest}?` : 'README.md lists those there are.';
+      const advice = closest ? `did you mean ${closest}?` : 'docs/settings.md lists those there are.';
       return `${name} is not a variable of Lehr: ${advice}`;
     });
 }

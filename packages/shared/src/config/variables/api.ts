@@ -138,7 +138,7 @@ export const API_ENV = {
   }),
   LEHR_OPERATOR_WEBHOOK_URL: httpUrl.optional().meta({
     description:
-      'Gets a signed webhook for every change of a [rollout](docs/rollouts.md). Guarded as webhooks of jobs are: a private address needs LEHR_EGRESS_ALLOW.',
+      'Gets a signed webhook for every change of a [rollout](rollouts.md). Guarded as webhooks of jobs are: a private address needs LEHR_EGRESS_ALLOW.',
     ...SECRET,
   }),
   LEHR_OPERATOR_WEBHOOK_SECRET: z

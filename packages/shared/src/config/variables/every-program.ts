@@ -51,7 +51,7 @@ export const COMMON_ENV = {
   }),
   LEHR_POOLS: z.string().optional().meta({
     description:
-      'Path of pools.yaml: the pools of workers, and how each is scaled ([Scaling](docs/scaling.md)). Not set: one pool of all models.',
+      'Path of pools.yaml: the pools of workers, and how each is scaled ([Scaling](scaling.md)). Not set: one pool of all models.',
   }),
   LEHR_MODEL_CACHE: z
     .string()

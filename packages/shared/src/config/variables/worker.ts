@@ -25,7 +25,7 @@ export const WORKER_ENV = {
     }),
   LEHR_MODEL_MEMORY_MB: positive.optional().meta({
     description:
-      'Memory for the open models of a worker, in megabytes: it loads and unloads them while it runs ([Models](docs/models.md#more-models-than-memory)). Not set: all models are open.',
+      'Memory for the open models of a worker, in megabytes: it loads and unloads them while it runs ([Models](models.md#more-models-than-memory)). Not set: all models are open.',
   }),
   LEHR_THREADS: whole
     .min(1, 'must be at least 1')
