@@ -55,7 +55,7 @@ describe.skipIf(!helm)('With Helm', () => {
     const numbers = objects.flatMap((object) =>
       leavesOf(object, object.kind).filter(([, value]) => value === 4090 || value === true),
     );
-    const booleans = /optional|readOnly|readOnlyRootFilesystem|runAsNonRoot$/;
+    const booleans = /(?:optional|readOnly|readOnlyRootFilesystem|runAsNonRoot|publishNotReadyAddresses)$/;
     expect(numbers.filter(([path]) => !booleans.test(path))).toEqual([]);
     const [{ spec }] = ofKind<{ ingressClassName: string; rules: { host: string }[] }>(objects, 'Ingress');
     expect([spec.ingressClassName, spec.rules[0].host]).toEqual([names.className, names.host]);
