@@ -483,9 +483,9 @@ describe('A wrong call of lehr', () => {
 
   test('The help text of every command explains every option', async () => {
     const all = await startLehrCommand(['--help']).ended;
-    const names = [
-      ...all.stdout.matchAll(/^ {2}lehr ((?:keys |(?:jobs|models) (?=[a-z]))?[a-z]+)/gm),
-    ].map(([, name]) => name);
+    const names = [...all.stdout.matchAll(/^ {2}lehr ((?:keys |(?:jobs|models) (?=[a-z]))?[a-z]+)/gm)].map(
+      ([, name]) => name,
+    );
     expect(names).toHaveLength(31);
     const helps = await Promise.all(
       names.map((name) => startLehrCommand([...name.split(' '), '--help']).ended),

@@ -93,12 +93,7 @@ test('Installed alone, the SDK and the command draw at a running Lehr', async ()
 
 test('Installed alone, a command that needs the server says in one sentence where it runs', async () => {
   expect((await run('npx', ['lehr', '--help'], {})).stdout).toContain('lehr submit');
-  const commands = [
-    'models list',
-    'tune demo',
-    'fleet',
-    'doctor --upgrade',
-  ];
+  const commands = ['models list', 'tune demo', 'fleet', 'doctor --upgrade'];
   for (const command of commands) {
     const { code, stderr } = await run(LEHR, command.split(' '), { LEHR_API_KEY: 'any' });
     expect(stderr, command).toMatch(

@@ -183,9 +183,7 @@ function allowedCommands(user: string): string[] {
 
 function sourcesIn(folder: string): string[] {
   const paths = readdirSync(join(ROOT, folder), { recursive: true, encoding: 'utf8' });
-  const code = paths.filter(
-    (path) => /\.(?:ts|lua)$/.test(path) && !path.endsWith('.test.ts'),
-  );
+  const code = paths.filter((path) => /\.(?:ts|lua)$/.test(path) && !path.endsWith('.test.ts'));
   return code.map((path) => readFileSync(join(ROOT, folder, path), 'utf8'));
 }
 
