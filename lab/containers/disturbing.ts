@@ -151,9 +151,9 @@ export async function upgraded(scene: Scene): Promise<string> {
     await composeIn(before, 'build', 'api', 'worker-cpu');
     await composeIn(before, ...UP);
     await compose('build', 'api', 'worker-cpu');
+    const doctor = ['node', 'apps/worker/dist/doctor/main.js', '--upgrade'];
+    const plan = await compose('run', '--rm', '--no-deps', '-T', 'worker-cpu', ...doctor);
     return await whileJobsRun(scene, async () => {
-      const doctor = ['node', 'apps/worker/dist/doctor/main.js', '--upgrade'];
-      const plan = await compose('run', '--rm', '--no-deps', '-T', 'worker-cpu', ...doctor);
       for (const service of ['api', 'worker-cpu'])
         await compose('up', '--detach', '--no-deps', '--wait', service);
       await compose(...UP);
