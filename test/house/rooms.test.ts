@@ -2,6 +2,7 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { dirname, join, normalize } from 'node:path';
 import { expect, test } from 'vitest';
+import { readText } from './readme.ts';
 
 /** Source text by path inside the app's src. */
 type Sources = ReadonlyMap<string, string>;
@@ -42,6 +43,32 @@ test.each([
   const cycle = cycleIn(arrowsOf(new Map([...readSources(`apps/${app}`), [path, statement]]), roomOf));
   expect(cycle).toContain(dirname(path));
 });
+
+test('Every import in apps/api goes down the table of CONTRIBUTING', () => {
+  const rows = tableRows();
+  const place = (room: string): number => rows.findIndex((row) => row.includes(room));
+  const arrows = arrowsOf(readSources('apps/api'), roomOf);
+  expect([...arrows.keys()].filter((room) => place(room) < 0)).toEqual([]);
+  const upwards = [...arrows].flatMap(([room, imported]) =>
+    [...imported].filter((other) => !isBelow(rows, room, other)).map((other) => `${room} -> ${other}`),
+  );
+  expect(upwards).toEqual([]);
+});
+
+/** The names in the first column of the table of rooms, row by row. */
+function tableRows(): string[][] {
+  const [, table] = readText('CONTRIBUTING.md').split('| Rooms | What they do |\n');
+  const lines = table.slice(0, table.indexOf('\n\n')).split('\n').slice(1);
+  return lines.map((line) => [...line.split('|')[1].matchAll(/`([\w.-]+)`/g)].map(([, name]) => name));
+}
+
+/** Files of one row may import each other; folders of one row only those that are named after them. */
+function isBelow(rows: readonly string[][], room: string, imported: string): boolean {
+  const from = rows.findIndex((row) => row.includes(room));
+  const to = rows.findIndex((row) => row.includes(imported));
+  if (from !== to) return from < to;
+  return room.endsWith('.ts') || rows[from].indexOf(room) < rows[from].indexOf(imported);
+}
 
 function readSources(part: string): Sources {
   const folder = join(import.meta.dirname, '../..', part, 'src');
