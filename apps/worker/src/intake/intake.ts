@@ -1,7 +1,7 @@
 /**
- * The loop that claims jobs. It reads the heads of all group queues with waiting jobs, chooses one (policy.ts), claims as many jobs as fit into
- * the next step, starts an attempt of each, and passes it on. When no job can be served it sleeps on the markers of the
- * groups that it has room for.
+ * The loop that claims jobs. It reads the heads of some group queues with waiting jobs (claim.ts says which), chooses one
+ * (policy.ts), claims as many jobs as fit into the next step, starts an attempt of each, and passes it on. When no job can be
+ * served it sleeps on the markers of the groups that it has room for.
  *
  *   looking   -> claiming   a head can be served: claim, start, look again
  *   looking   -> sleeping   no head can be served

@@ -1,5 +1,5 @@
 /**
- * A job's record: its state as the API reads it. transition.lua is the only writer of the state.
+ * A job's record: its state as the API reads it. queue/accept.lua writes the first state, transition.lua every later one.
  *
  *                      +----------- requeue ------------+
  *                      v                                |

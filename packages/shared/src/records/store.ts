@@ -1,5 +1,5 @@
 /**
- * Records in Redis: written by transition.lua (their cost also by queue/reprice.lua, their checkpoint by checkpoint.lua), parsed
+ * Records in Redis: written by queue/accept.lua and transition.lua (their cost also by queue/reprice.lua, their checkpoint by checkpoint.lua), parsed
  * with their schema on the way out.
  */
 import { readFileSync } from 'node:fs';

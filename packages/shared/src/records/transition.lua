@@ -1,4 +1,5 @@
--- The only writer of a job's state: applies a list of moves in one round trip, each move whole or not at all.
+-- Every change of a job's state: applies a list of moves in one round trip, each move whole or not at all. The first state of an admitted
+-- job is written with its admission (queue/accept.lua).
 --
 -- KEYS[1]  <prefix>:live      ids of all unfinished jobs, by creation time
 -- ARGV[1]  <prefix>           for example {lehr}; every key below begins with it, so all share one cluster slot
