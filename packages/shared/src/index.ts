@@ -55,6 +55,7 @@ export {
   toPlainError,
   unreachable,
 } from './errors.ts';
+export { every } from './every.ts';
 export {
   countWorkers,
   forgetWorker,

@@ -3,6 +3,7 @@
  * still write the file, or at once on request. A file that cannot be used is reported, and the earlier models stay.
  */
 import type { Clock } from '../clock.ts';
+import { every } from '../every.ts';
 import type { Log } from '../log.ts';
 import type { Registry } from '../registry.ts';
 import { type ModelsFile, parseModels, readModelsText } from './models-file.ts';
@@ -22,7 +23,7 @@ const CHECK_EVERY_MS = 5_000;
 
 export class ModelsWatch {
   readonly #options: ModelsWatchOptions;
-  readonly #stop = new AbortController();
+  #stop: (() => Promise<void>) | undefined;
   /** The text that is in force. */
   #text: string;
   /** The text of the last check; undefined when the file could not be read. */
@@ -42,24 +43,17 @@ export class ModelsWatch {
   }
 
   start(): void {
-    void this.#checkAgain();
+    const failed = 'models.yaml could not be checked; trying again';
+    this.#stop ??= every(CHECK_EVERY_MS, () => this.#check(false), { ...this.#options, failed });
   }
 
   stop(): void {
-    this.#stop.abort();
+    void this.#stop?.();
   }
 
   /** Reads the file now and takes what it says, without waiting for a second check. */
   reload(): Promise<void> {
     return this.#check(true);
-  }
-
-  async #checkAgain(): Promise<void> {
-    const { signal } = this.#stop;
-    while (!signal.aborted) {
-      await this.#options.clock.sleep(CHECK_EVERY_MS, signal);
-      if (!signal.aborted) await this.#check(false);
-    }
   }
 
   /** One check after the other. */

@@ -3,6 +3,7 @@
  * does the rounds. So the jobs of a queue that no live worker serves are recovered as well.
  */
 import type { Clock } from '../clock.ts';
+import { every } from '../every.ts';
 import type { Log } from '../log.ts';
 import type { JobOutline, RecordStore } from '../records/index.ts';
 import { type Keys, type Redis, redisNow } from '../redis/index.ts';
@@ -41,9 +42,8 @@ export interface JanitorOptions {
 export class Janitor {
   readonly #options: JanitorOptions;
   readonly #lock: WorkLock;
-  readonly #stop = new AbortController();
   readonly #workflows: WorkflowRunner;
-  #running: Promise<void> | undefined;
+  #stop: (() => Promise<void>) | undefined;
 
   constructor(options: JanitorOptions) {
     this.#options = options;
@@ -53,27 +53,18 @@ export class Janitor {
   }
 
   start(): void {
-    this.#running ??= this.#rounds();
+    const { everyMs } = this.#options;
+    const work = (signal: AbortSignal) =>
+      this.#lock.hold((lost) => this.round(AbortSignal.any([lost, signal])));
+    const failed = 'janitor round failed; trying again';
+    this.#stop ??= every(everyMs, work, { ...this.#options, firstMs: 0, failed });
   }
 
   /** Resolves when the current round is over and the lock is released. */
   async stop(): Promise<void> {
-    this.#stop.abort();
-    await this.#running;
+    await this.#stop?.();
     // Without Redis, the lock expires.
     await this.#lock.release().catch(() => {});
-  }
-
-  async #rounds(): Promise<void> {
-    const { clock, everyMs, log } = this.#options;
-    while (!this.#stop.signal.aborted) {
-      try {
-        await this.#lock.hold((lost) => this.round(AbortSignal.any([lost, this.#stop.signal])));
-      } catch (error) {
-        log.warn({ error }, 'janitor round failed; trying again');
-      }
-      await clock.sleep(everyMs, this.#stop.signal);
-    }
   }
 
   /**
