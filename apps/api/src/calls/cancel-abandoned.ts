@@ -1,5 +1,5 @@
 /** Cancels abandoned jobs: their request got no answer, and no caller asked for them in time (unanswered-requests.ts). */
-import type { Clock, Log, Metrics } from '@lehr/shared';
+import { type Clock, every, type Log, type Metrics } from '@lehr/shared';
 import type { GroupQueues, WorkflowRunner } from '@lehr/shared/queue';
 import type { RecordStore } from '@lehr/shared/records';
 import { leaveQueue } from '../jobs/cancel.ts';
@@ -18,27 +18,11 @@ interface AbandonedParts {
 const SWEEP_EVERY_MS = 10_000;
 
 /** Every API process sweeps; each job goes to one of them. Returns a function that stops the sweeps. */
-export function sweepAbandoned(parts: AbandonedParts): () => Promise<void> {
-  const stop = new AbortController();
-  const sweeping = sweepUntil(parts, stop.signal);
-  return async () => {
-    stop.abort();
-    await sweeping;
-  };
-}
-
-async function sweepUntil(parts: AbandonedParts, signal: AbortSignal): Promise<void> {
-  const { clock, log } = parts;
-  while (!signal.aborted) {
-    await clock.sleep(SWEEP_EVERY_MS, signal);
-    if (signal.aborted) return;
-    try {
-      await cancelAbandoned(parts);
-    } catch (error) {
-      log.warn({ error }, 'could not cancel abandoned jobs; trying again');
-    }
-  }
-}
+export const sweepAbandoned = (parts: AbandonedParts): (() => Promise<void>) =>
+  every(SWEEP_EVERY_MS, () => cancelAbandoned(parts), {
+    ...parts,
+    failed: 'could not cancel abandoned jobs; trying again',
+  });
 
 /** One sweep. A job that runs already is left to finish. */
 export async function cancelAbandoned(parts: AbandonedParts): Promise<void> {

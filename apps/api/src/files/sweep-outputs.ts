@@ -1,5 +1,5 @@
 /** Deletes outputs and uploads that have expired: once an hour, by one of the API processes. */
-import type { Clock, Log, Metrics } from '@lehr/shared';
+import { type Clock, every, type Log, type Metrics } from '@lehr/shared';
 import { type ObjectStore, sweepObjects } from '@lehr/shared/objects';
 import { type Keys, type Redis, redisNow } from '@lehr/shared/redis';
 
@@ -17,30 +17,20 @@ const EVERY_MS = 3_600_000;
 const FIRST_AFTER_MS = 60_000;
 
 /** Returns a function that stops the sweeps. */
-export function sweepOutputs(parts: SweepParts, keepMs: number): () => Promise<void> {
-  const stop = new AbortController();
-  const sweeping = sweeps(parts, keepMs, stop.signal);
-  return async () => {
-    stop.abort();
-    await sweeping;
-  };
-}
+export const sweepOutputs = (parts: SweepParts, keepMs: number): (() => Promise<void>) =>
+  every(EVERY_MS, (signal) => sweep(parts, keepMs, signal), {
+    ...parts,
+    firstMs: FIRST_AFTER_MS,
+    failed: 'expired outputs could not be deleted; retrying in an hour',
+  });
 
-async function sweeps(parts: SweepParts, keepMs: number, signal: AbortSignal): Promise<void> {
+async function sweep(parts: SweepParts, keepMs: number, signal: AbortSignal): Promise<void> {
   const { store, redis, keys, metrics, clock, log } = parts;
-  for (let waitMs = FIRST_AFTER_MS; ; waitMs = EVERY_MS) {
-    await clock.sleep(waitMs, signal);
-    if (signal.aborted) return;
-    try {
-      // The first process in each hour does it for all.
-      if ((await redis.set(keys.sweep, '1', 'PX', EVERY_MS - FIRST_AFTER_MS, 'NX')) !== 'OK') continue;
-      // A clock that jumped ahead must not delete everything, so the earlier of two clocks decides.
-      const now = Math.min(clock.now(), await redisNow(redis));
-      const removed = await sweepObjects(store, now - keepMs, signal);
-      if (removed > 0) metrics.janitorActions.inc({ action: 'files' }, removed);
-      if (removed > 0) log.info({ removed }, 'expired outputs and uploads deleted');
-    } catch (error) {
-      log.warn({ error }, 'expired outputs could not be deleted; retrying in an hour');
-    }
-  }
+  // The first process in each hour does it for all.
+  if ((await redis.set(keys.sweep, '1', 'PX', EVERY_MS - FIRST_AFTER_MS, 'NX')) !== 'OK') return;
+  // A clock that jumped ahead must not delete everything, so the earlier of two clocks decides.
+  const now = Math.min(clock.now(), await redisNow(redis));
+  const removed = await sweepObjects(store, now - keepMs, signal);
+  if (removed > 0) metrics.janitorActions.inc({ action: 'files' }, removed);
+  if (removed > 0) log.info({ removed }, 'expired outputs and uploads deleted');
 }

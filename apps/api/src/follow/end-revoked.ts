@@ -1,5 +1,5 @@
 /** Ends the open event streams of keys that were revoked, have expired or lost the scope of the stream, and of ended sessions. */
-import type { Clock, Log } from '@lehr/shared';
+import { type Clock, every, type Log } from '@lehr/shared';
 import type { Authenticator } from '../auth/authenticator.ts';
 import type { Streams } from '../limits/streams.ts';
 
@@ -18,22 +18,11 @@ export interface RevokedParts {
 const EVERY_MS = 1000;
 
 /** Returns a function that stops the checks. */
-export function endRevokedStreams(parts: RevokedParts): () => Promise<void> {
-  const stop = new AbortController();
-  const checking = checkUntil(parts, stop.signal);
-  return async () => {
-    stop.abort();
-    await checking;
-  };
-}
-
-async function checkUntil(parts: RevokedParts, signal: AbortSignal): Promise<void> {
-  for (;;) {
-    await parts.clock.sleep(EVERY_MS, signal);
-    if (signal.aborted) return;
-    await endRevoked(parts);
-  }
-}
+export const endRevokedStreams = (parts: RevokedParts): (() => Promise<void>) =>
+  every(EVERY_MS, () => endRevoked(parts), {
+    ...parts,
+    failed: 'the keys of open streams could not be checked; trying again',
+  });
 
 /** One check. A key that cannot be read keeps its streams until the next check, and the other keys are checked. */
 export async function endRevoked({ streams, authenticator, sessions, log }: RevokedParts): Promise<void> {

@@ -2,7 +2,7 @@
  * Deletes what is left of jobs that are gone: objects of jobs that were removed because Redis filled, and queue entries that a
  * worker was closing when their job was deleted.
  */
-import type { Clock, JobId, Log, Metrics, TenantId } from '@lehr/shared';
+import { type Clock, every, type JobId, type Log, type Metrics, type TenantId } from '@lehr/shared';
 import type { GroupQueues } from '@lehr/shared/queue';
 import { type Keys, type Redis, redisNow } from '@lehr/shared/redis';
 import { takerOf } from '../take-due.ts';
@@ -35,27 +35,11 @@ export async function noteOpenEntry(
 }
 
 /** Every API process looks for leftovers that are due. Returns a function that stops it. */
-export function deleteLeftovers(parts: LeftoverParts): () => Promise<void> {
-  const stop = new AbortController();
-  const rounds = deleteUntil(parts, stop.signal);
-  return async () => {
-    stop.abort();
-    await rounds;
-  };
-}
-
-async function deleteUntil(parts: LeftoverParts, signal: AbortSignal): Promise<void> {
-  const { clock, log } = parts;
-  while (!signal.aborted) {
-    await clock.sleep(EVERY_MS, signal);
-    if (signal.aborted) return;
-    try {
-      await deleteDueLeftovers(parts, signal);
-    } catch (error) {
-      log.warn({ error }, 'could not delete what is left of removed jobs; trying again');
-    }
-  }
-}
+export const deleteLeftovers = (parts: LeftoverParts): (() => Promise<void>) =>
+  every(EVERY_MS, (signal) => deleteDueLeftovers(parts, signal), {
+    ...parts,
+    failed: 'could not delete what is left of removed jobs; trying again',
+  });
 
 /** One round. Rejects with the first failure after all others were tried; what failed is due again. */
 export async function deleteDueLeftovers(parts: LeftoverParts, signal?: AbortSignal): Promise<void> {

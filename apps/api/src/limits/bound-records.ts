@@ -3,7 +3,7 @@
  * that fills it pays with its own finished jobs.
  */
 import { readFileSync } from 'node:fs';
-import type { Clock, Log, Metrics, TenantId } from '@lehr/shared';
+import { type Clock, every, type Log, type Metrics, type TenantId } from '@lehr/shared';
 import { defineScript, type Keys, type Redis, readMemory } from '@lehr/shared/redis';
 import { fairBytes, measureRecords } from './record-bytes.ts';
 
@@ -39,26 +39,11 @@ interface BoundParts {
 
 /** Every API process looks at the memory once a second; one of them removes. Returns a function that stops it. */
 export function keepRecordsBounded(parts: BoundParts): () => Promise<void> {
-  const stop = new AbortController();
-  const rounds = boundUntil(parts, stop.signal);
-  return async () => {
-    stop.abort();
-    await rounds;
-  };
-}
-
-async function boundUntil(parts: BoundParts, signal: AbortSignal): Promise<void> {
-  const { clock, log } = parts;
   const skipped: Skipped = new Map();
-  while (!signal.aborted) {
-    await clock.sleep(EVERY_MS, signal);
-    if (signal.aborted) return;
-    try {
-      await boundRecords(parts, signal, skipped);
-    } catch (error) {
-      log.warn({ error }, 'could not remove ended jobs to free memory; trying again');
-    }
-  }
+  return every(EVERY_MS, (signal) => boundRecords(parts, signal, skipped), {
+    ...parts,
+    failed: 'could not remove ended jobs to free memory; trying again',
+  });
 }
 
 /** One round; returns how many jobs were removed. */

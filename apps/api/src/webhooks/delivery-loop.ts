@@ -2,7 +2,7 @@
  * Handles the deliveries that are due, many at once: nearly all of them wait for a receiver. It renews the leases of those that it
  * handles, and waits for the next due time or for a delivery that is due at once.
  */
-import type { Clock, Log, TenantId } from '@lehr/shared';
+import { type Clock, every, type Log, type TenantId } from '@lehr/shared';
 import type { Keys } from '@lehr/shared/redis';
 import type { Channels } from '../follow/channels.ts';
 import { WakeUp } from '../follow/wake-up.ts';
@@ -35,8 +35,7 @@ export class DeliveryLoop {
   readonly #options: DeliveryLoopOptions;
   readonly #stop = new AbortController();
   readonly #wakeUp: WakeUp;
-  /** Aborted when all deliveries are handled. */
-  readonly #renewalStop = new AbortController();
+  #stopRenewals: (() => Promise<void>) | undefined;
   readonly #active = new Map<LeasedDelivery, Promise<void>>();
   #running: Promise<void> | undefined;
 
@@ -48,7 +47,10 @@ export class DeliveryLoop {
   start(): void {
     if (this.#running) return;
     this.#running = this.#rounds();
-    void this.#renewals();
+    const { schedule, leaseMs } = this.#options;
+    const failed = 'leases of deliveries could not be renewed; trying again';
+    const renew = () => schedule.renew([...this.#active.keys()], leaseMs);
+    this.#stopRenewals = every(leaseMs / 2, renew, { ...this.#options, failed });
   }
 
   /** Takes no more deliveries, and waits at most `graceMs` for those being handled. */
@@ -62,7 +64,7 @@ export class DeliveryLoop {
     })();
     await Promise.race([handled, this.#options.clock.sleep(graceMs, isOver.signal)]);
     isOver.abort();
-    this.#renewalStop.abort();
+    void this.#stopRenewals?.();
   }
 
   async #rounds(): Promise<void> {
@@ -115,18 +117,6 @@ export class DeliveryLoop {
     } finally {
       this.#active.delete(delivery);
       this.#wakeUp.wake();
-    }
-  }
-
-  async #renewals(): Promise<void> {
-    const { schedule, clock, leaseMs, log } = this.#options;
-    const { signal } = this.#renewalStop;
-    for (;;) {
-      await clock.sleep(leaseMs / 2, signal);
-      if (signal.aborted) return;
-      await schedule
-        .renew([...this.#active.keys()], leaseMs)
-        .catch((error) => log.warn({ error }, 'leases of deliveries could not be renewed; trying again'));
     }
   }
 }
