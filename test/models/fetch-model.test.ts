@@ -11,7 +11,7 @@ import { tempFolder } from '../support/tiny-models.ts';
 const SOURCE = { source: 'hf://acme/model' };
 const UNET = 'unet/model.onnx';
 /** Retries follow at once; a stalled connection is given up early. */
-const TIMES = { stallMs: 60_000, firstPauseMs: 1, maxPauseMs: 1 };
+const TIMES = { stallMs: 60_000, firstMs: 1, maxMs: 1 };
 
 async function world(options: Parameters<typeof startHub>[1] = {}, extra: [string, HubFile][] = []) {
   const files = new Map([...(await tinyModelFiles()), ...extra]);

@@ -17,7 +17,7 @@ async function fetchFrom(source: string, cache: string, endpoint?: string) {
       hub: { endpoint: 'http://127.0.0.1:9' },
       s3: { region: 'us-east-1', endpoint },
       signal: new AbortController().signal,
-      times: { stallMs: 60_000, firstPauseMs: 1, maxPauseMs: 1 },
+      times: { stallMs: 60_000, firstMs: 1, maxMs: 1 },
     },
   );
 }

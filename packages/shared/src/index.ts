@@ -120,6 +120,7 @@ export {
   type TextModelEntry,
   type WhisperModelEntry,
 } from './registry.ts';
+export { type Backoff, backoffMs, retry } from './retry.ts';
 export * from './rollouts/index.ts';
 export {
   MAX_RUNNING_REPORTED,

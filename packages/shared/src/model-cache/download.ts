@@ -7,19 +7,17 @@ import { addAbortSignal, type Readable } from 'node:stream';
 import { type Clock, systemClock } from '../clock.ts';
 import { LehrError, toLehrError } from '../errors.ts';
 import { codeOf, ignore } from '../objects/errno.ts';
+import { type Backoff, backoffMs, withJitter } from '../retry.ts';
 import type { ChosenFile } from './choose-files.ts';
 import { connectionLost } from './http-get.ts';
 import type { Digest, Listing, Remote } from './remote.ts';
 
-export interface DownloadTimes {
+export interface DownloadTimes extends Backoff {
   /** Without a byte for this long, a connection is given up. */
   readonly stallMs: number;
-  /** The first pause after a failure; it doubles. */
-  readonly firstPauseMs: number;
-  readonly maxPauseMs: number;
 }
 
-export const DOWNLOAD_TIMES: DownloadTimes = { stallMs: 60_000, firstPauseMs: 1_000, maxPauseMs: 60_000 };
+export const DOWNLOAD_TIMES: DownloadTimes = { stallMs: 60_000, firstMs: 1_000, maxMs: 60_000 };
 /** Failures in a row without a byte of progress. */
 const MAX_FAILURES = 6;
 /** A damaged file is fetched again once from its beginning. */
@@ -93,9 +91,7 @@ const mayPass = ({ code }: LehrError): boolean => code === 'unavailable' || code
 
 function pauseOf({ retryAfterS }: LehrError, failures: number, times: DownloadTimes): number {
   const wanted = retryAfterS === undefined ? 0 : Math.min(retryAfterS * 1000, MAX_RETRY_AFTER_MS);
-  const backoff = Math.min(times.firstPauseMs * 2 ** failures, times.maxPauseMs);
-  // Jitter: several workers that were refused together must not come back together.
-  return Math.round(wanted + backoff * (0.5 + Math.random() / 2));
+  return wanted + withJitter(backoffMs(times, failures + 1));
 }
 
 interface Fetched {

@@ -7,6 +7,7 @@
  */
 import { Redis, type RedisOptions } from 'ioredis';
 import { LehrError } from '../errors.ts';
+import { backoffMs, withJitter } from '../retry.ts';
 import { type RedisAddress, sentinelOptions } from './address.ts';
 
 export type { Redis } from 'ioredis';
@@ -24,7 +25,7 @@ export type { Redis } from 'ioredis';
  */
 export type ConnectionRole = 'api' | 'worker' | 'blocking' | 'subscriber';
 
-const RECONNECT_CAP_MS = 1000;
+const RECONNECTS = { firstMs: 100, maxMs: 1000 };
 const CONNECT_TIMEOUT_MS = 2000;
 const HANDSHAKE_TIMEOUT_MS = 2000;
 
@@ -51,9 +52,7 @@ export function openRedis(
     disableClientInfo: true,
     keepAlive: 5000,
     connectTimeout: CONNECT_TIMEOUT_MS,
-    // Exponential backoff with jitter.
-    retryStrategy: (times) =>
-      Math.min(50 * 2 ** Math.min(times, 10), RECONNECT_CAP_MS) * (0.75 + Math.random() / 4),
+    retryStrategy: (times) => withJitter(backoffMs(RECONNECTS, times)),
     // The server was demoted. Its name, or the Sentinels, lead to the new master; the caller repeats the command.
     reconnectOnError: (error) => error.message.startsWith('READONLY'),
     lazyConnect: false,
