@@ -3,7 +3,15 @@
  * serves those that it has. The engine opens each when its folder appears. A model that cannot be fetched is tried again with
  * a growing pause.
  */
-import { type Clock, type Log, type Registry, type Task, toLehrError } from '@lehr/shared';
+import {
+  type Backoff,
+  backoffMs,
+  type Clock,
+  type Log,
+  type Registry,
+  type Task,
+  toLehrError,
+} from '@lehr/shared';
 import {
   type CacheSettings,
   type DownloadTimes,
@@ -29,9 +37,7 @@ export interface ModelFetcherOptions {
   readonly times?: FetcherTimes;
 }
 
-export interface FetcherTimes {
-  readonly firstPauseMs: number;
-  readonly maxPauseMs: number;
+export interface FetcherTimes extends Backoff {
   readonly download?: DownloadTimes;
 }
 
@@ -50,7 +56,7 @@ interface WantedModel {
   readonly folder: string;
 }
 
-const TIMES: FetcherTimes = { firstPauseMs: 5_000, maxPauseMs: 600_000 };
+const TIMES: FetcherTimes = { firstMs: 5_000, maxMs: 600_000 };
 /** The pause of a loop that has nothing to do until it is woken. */
 const LONG_MS = 86_400_000;
 const LOG_PROGRESS_EVERY_MS = 10_000;
@@ -168,7 +174,7 @@ export class ModelFetcher {
   }
 
   async #fetchNext(next: MissingModel): Promise<void> {
-    const pauseMs = Math.min(this.#times.firstPauseMs * 2 ** next.failures, this.#times.maxPauseMs);
+    const pauseMs = backoffMs(this.#times, next.failures + 1);
     const fetching = { folder: next.model.folder, abort: new AbortController() };
     this.#fetching = fetching;
     const isHere = await this.#fetch(next.model, pauseMs, fetching.abort.signal);

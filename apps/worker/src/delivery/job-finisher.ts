@@ -3,7 +3,7 @@
  * repeated. A crash between the two leaves a job whose lease expires; the worker that claims it next finds the record ended
  * and only closes the BullMQ job.
  */
-import type { Clock, JobState, Log } from '@lehr/shared';
+import { type Clock, type JobState, type Log, retry } from '@lehr/shared';
 import { firstScore, type GroupQueues, type WorkflowRunner } from '@lehr/shared/queue';
 import { type Move, type RecordStore, toStoredError } from '@lehr/shared/records';
 import { traceIdOf } from '@lehr/shared/tracing';
@@ -22,8 +22,7 @@ export interface JobFinisherOptions {
   readonly onClosing: (attempt: Attempt) => void;
 }
 
-const FIRST_RETRY_MS = 200;
-const MAX_RETRY_MS = 5_000;
+const RETRIES = { firstMs: 200, maxMs: 5_000 };
 
 export class JobFinisher {
   readonly #options: JobFinisherOptions;
@@ -114,17 +113,10 @@ export class JobFinisher {
   }
 
   /** Retries through a Redis outage of any length. The lease fences what must not happen twice. */
-  async #retryUntilWritten<T>(write: () => Promise<T>): Promise<T> {
-    for (let delayMs = FIRST_RETRY_MS; ; delayMs = Math.min(delayMs * 2, MAX_RETRY_MS)) {
-      try {
-        return await write();
-      } catch (error) {
-        this.#options.log.warn(
-          { error, retryInMs: delayMs },
-          'the end of a job could not be written; retrying',
-        );
-        await this.#options.clock.sleep(delayMs);
-      }
-    }
+  #retryUntilWritten<T>(write: () => Promise<T>): Promise<T> {
+    const { clock, log } = this.#options;
+    const onFailure = (error: unknown, retryInMs: number): void =>
+      log.warn({ error, retryInMs }, 'the end of a job could not be written; retrying');
+    return retry(write, { ...RETRIES, clock, onFailure });
   }
 }

@@ -2,13 +2,12 @@
  * Stores the outputs of jobs, with retries: the bytes are the result of the engine's work, so an outage of the store must not
  * cost a second attempt.
  */
-import { type Clock, LehrError, type Log, type ObjectKey } from '@lehr/shared';
+import { type Clock, LehrError, type Log, type ObjectKey, retry } from '@lehr/shared';
 import type { ObjectInfo, ObjectStore } from '@lehr/shared/objects';
 import type { Attempt } from './attempt.ts';
 import { StoreBreaker } from './store-breaker.ts';
 
-const FIRST_RETRY_MS = 200;
-const MAX_RETRY_MS = 5_000;
+const RETRIES = { firstMs: 200, maxMs: 5_000 };
 
 /** A write that takes longer than this shows that the store is in trouble, although it has not failed. */
 const SLOW_MS = 10_000;
@@ -50,20 +49,17 @@ export class OutputStore {
     const write = this.breaker.follow(bytes.byteLength);
     const slow = setTimeout(write.markTroubled, SLOW_MS);
     try {
-      for (let delayMs = FIRST_RETRY_MS; ; delayMs = Math.min(delayMs * 2, MAX_RETRY_MS)) {
-        try {
-          return await this.#putOnce(attempt, key, bytes, contentType);
-        } catch (error) {
+      return await retry(() => this.#putOnce(attempt, key, bytes, contentType), {
+        ...RETRIES,
+        clock,
+        signal: attempt.signal,
+        onFailure: async (error, retryInMs) => {
           if (attempt.signal.aborted) throw error;
           write.markTroubled();
           if (clock.monotonic() > giveUpAt || this.breaker.isOpen) throw await this.#finalError(error);
-          log.warn(
-            { job: attempt.record.id, error, retryInMs: delayMs },
-            'output could not be stored; retrying',
-          );
-          await clock.sleep(delayMs * (0.5 + Math.random() / 2), attempt.signal);
-        }
-      }
+          log.warn({ job: attempt.record.id, error, retryInMs }, 'output could not be stored; retrying');
+        },
+      });
     } finally {
       clearTimeout(slow);
       write.end();

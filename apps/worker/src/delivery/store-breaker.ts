@@ -6,7 +6,7 @@
  *   any -> open         the retries of a write were used up, and the store's own check fails too
  *   open -> closed      the check passes
  */
-import type { Clock, Log } from '@lehr/shared';
+import { backoffMs, type Clock, type Log } from '@lehr/shared';
 
 export interface StoreBreakerOptions {
   /** Rejects while the store takes no writes. */
@@ -17,8 +17,7 @@ export interface StoreBreakerOptions {
 
 /** Outputs that wait in memory. A picture takes some MB, so this is some hundred of them. */
 const MAX_PENDING_BYTES = 256 * 1024 * 1024;
-const FIRST_CHECK_MS = 1_000;
-const MAX_CHECK_MS = 15_000;
+const CHECKS = { firstMs: 1_000, maxMs: 15_000 };
 
 export class StoreBreaker {
   readonly #options: StoreBreakerOptions;
@@ -71,8 +70,8 @@ export class StoreBreaker {
     const { clock, log } = this.#options;
     this.#isOpen = true;
     log.error({}, 'the store takes no writes; no job is claimed until it does');
-    for (let delayMs = FIRST_CHECK_MS; this.#isOpen; delayMs = Math.min(delayMs * 2, MAX_CHECK_MS)) {
-      await clock.sleep(delayMs);
+    for (let failures = 1; this.#isOpen; failures++) {
+      await clock.sleep(backoffMs(CHECKS, failures));
       if (await this.#isUp()) this.#isOpen = false;
     }
     log.info({}, 'the store takes writes again');

@@ -1,9 +1,7 @@
 /** When a worker that ended by itself is started again: later after each quick end, and after too many not for some minutes. Pure. */
+import { type Backoff, backoffMs } from '@lehr/shared';
 
-export interface RestartPolicy {
-  /** The first pause, ms; each further one is twice as long. */
-  readonly firstMs: number;
-  readonly maxMs: number;
+export interface RestartPolicy extends Backoff {
   /** A worker that ended sooner after its start did so quickly. */
   readonly quickMs: number;
   /** After so many quick ends in a row the slot rests. */
@@ -34,10 +32,10 @@ export const NO_ENDS: SlotHistory = { quickEnds: 0, notBefore: 0, isResting: fal
 export function afterEnd(
   { quickEnds: before }: SlotHistory,
   { now, ranMs }: { readonly now: number; readonly ranMs: number },
-  { firstMs, maxMs, quickMs, budget, restMs }: RestartPolicy = RESTARTS,
+  policy: RestartPolicy = RESTARTS,
 ): SlotHistory {
+  const { quickMs, budget, restMs } = policy;
   const quickEnds = ranMs < quickMs ? before + 1 : 1;
   if (quickEnds >= budget) return { quickEnds: 0, notBefore: now + restMs, isResting: true };
-  const pauseMs = Math.min(maxMs, firstMs * 2 ** (quickEnds - 1));
-  return { quickEnds, notBefore: now + pauseMs, isResting: false };
+  return { quickEnds, notBefore: now + backoffMs(policy, quickEnds), isResting: false };
 }

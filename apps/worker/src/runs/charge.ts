@@ -1,5 +1,5 @@
 /** What charging a job for its real cost takes, of whatever task it is. */
-import type { Clock, WorkerStatus } from '@lehr/shared';
+import { type Clock, retry, type WorkerStatus } from '@lehr/shared';
 import type { Repriced, Repricer } from '@lehr/shared/queue';
 import { isRedisOutage } from '@lehr/shared/redis';
 
@@ -10,20 +10,19 @@ export interface ChargeOptions {
   readonly lanes: () => WorkerStatus['lanes'];
 }
 
-const RETRY_MS = 500;
+const RETRIES = { firstMs: 500, maxMs: 500 };
 
 /** A job must not fail because Redis is away: the charge is made once it is back. It may be repeated. */
-export async function throughOutages(
+export const throughOutages = (
   charge: () => Promise<Repriced>,
   clock: Pick<Clock, 'sleep'>,
   signal: AbortSignal,
-): Promise<Repriced> {
-  for (;;) {
-    try {
-      return await charge();
-    } catch (error) {
+): Promise<Repriced> =>
+  retry(charge, {
+    ...RETRIES,
+    clock,
+    signal,
+    onFailure: (error) => {
       if (signal.aborted || !isRedisOutage(error)) throw error;
-      await clock.sleep(RETRY_MS, signal);
-    }
-  }
-}
+    },
+  });

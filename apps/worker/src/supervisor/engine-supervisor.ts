@@ -1,5 +1,5 @@
 /** Keeps an engine running: starts it, and after each death starts the next one, with a backoff when deaths follow quickly. */
-import { type Clock, LehrError, type Log } from '@lehr/shared';
+import { backoffMs, type Clock, LehrError, type Log } from '@lehr/shared';
 import type { ModelToOpen, OpenedModel, ToEngine, UnavailableModel } from '../engine/protocol.ts';
 import type { FilesState } from '../files-state.ts';
 import { EngineModels, type ModelPlace } from './engine-models.ts';
@@ -43,7 +43,7 @@ export interface SupervisorListener {
 
 /** Failed starts in a row after which the supervisor gives up. */
 const MAX_FAILED_STARTS = 5;
-const MAX_PAUSE_MS = 30_000;
+const PAUSES = { firstMs: 1_000, maxMs: 30_000 };
 /** An engine that ran this long was healthy; the restart after it is immediate. */
 const HEALTHY_MS = 60_000;
 
@@ -203,7 +203,7 @@ export class EngineSupervisor {
     listener.onDied({ ...exit, ...(wasOpening && { wasOpening }) });
     this.#quickDeaths = clock.monotonic() - this.#startedAt < HEALTHY_MS ? this.#quickDeaths + 1 : 0;
     // The first restarts are immediate: most crashes come from one bad job, and halving its batch takes a few of them.
-    let pauseMs = this.#quickDeaths > MAX_FAILED_STARTS ? 1000 : 0;
+    let pauseMs = this.#quickDeaths > MAX_FAILED_STARTS ? PAUSES.firstMs : 0;
     for (let failed = 0; !this.#stopping.signal.aborted; ) {
       await clock.sleep(pauseMs, this.#stopping.signal);
       if (this.#stopping.signal.aborted) return;
@@ -215,7 +215,7 @@ export class EngineSupervisor {
         return;
       } catch (error) {
         failed += 1;
-        pauseMs = Math.min(500 * 2 ** failed, MAX_PAUSE_MS);
+        pauseMs = backoffMs(PAUSES, failed);
         log.error({ error, failed, retryInMs: pauseMs }, 'engine could not be restarted');
         if (failed < MAX_FAILED_STARTS) continue;
         listener.onGivenUp(
