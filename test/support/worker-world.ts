@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { vi } from 'vitest';
 import type { JobId, JobState, TextToImageInput } from '../../packages/shared/src/index.ts';
 import { groupQueueName } from '../../packages/shared/src/index.ts';
-import { placesOf } from '../../packages/shared/src/objects/folder-days.ts';
+import { placeOf } from '../../packages/shared/src/objects/folder-days.ts';
 import { isTerminal, type JobRecord } from '../../packages/shared/src/records/index.ts';
 import { type LehrProcess, startLehr } from './lehr-process.ts';
 import { type QueueWorld, queueWorld } from './queue-world.ts';
@@ -76,7 +76,7 @@ export async function workerWorld(redisUrl: string, models?: string): Promise<Wo
         { timeout: 30_000, interval: 20 },
       ),
     readObject: async (key) => {
-      const [path] = placesOf(key);
+      const path = placeOf(key);
       // The folder store writes one header line before the body.
       const file = await readFile(join(home, 'objects', `${path},object`));
       return file.subarray(file.indexOf(10) + 1);

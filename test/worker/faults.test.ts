@@ -3,7 +3,7 @@ import { readdir, rename, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
 import { type JobId, newJobId } from '../../packages/shared/src/index.ts';
-import { placesOf } from '../../packages/shared/src/objects/folder-days.ts';
+import { placeOf } from '../../packages/shared/src/objects/folder-days.ts';
 import { redisNow } from '../../packages/shared/src/redis/index.ts';
 import { startRedis, type TestRedis } from '../support/redis.ts';
 import { SLOW_MACHINE } from '../support/timeouts.ts';
@@ -327,7 +327,7 @@ test('A job whose own output cannot be stored fails with a retryable error while
   await expectAllDone(world, [await world.draw()]);
   const id = newJobId();
   // A file where the folder of the job's outputs should be.
-  const [folder] = placesOf(`out/default/${id}`);
+  const folder = placeOf(`out/default/${id}`);
   await writeFile(join(world.home, 'objects', folder), '');
   await world.draw({ steps: 4 }, { id });
   expect(await world.reached(id)).toMatchObject({

@@ -24,29 +24,13 @@ export async function checkSecrets(config: ApiConfig, parts: Checked): Promise<v
 }
 
 async function checkPepper(config: ApiConfig, parts: Checked): Promise<void> {
-  const { redis, keys, keyStore, clock, log } = parts;
+  const { redis, keys, keyStore, clock } = parts;
   const own = keyStore.pepperFingerprints;
-  const { foreign, unknown, known } = await findForeignKeys(redis, keys, own, clock.now());
+  const foreign = await findForeignKeys(redis, keys, own, clock.now());
   if (foreign.length > 0) throw otherSecret(config, 'LEHR_KEY_PEPPER', madeWithAnother('API keys', foreign));
-  if (unknown.length > 0 && known === 0 && (await redis.scard(keys.keyPeppers)) === 0) {
-    // After an upgrade nothing shows which pepper the keys were made with. If this is a wrong one, it must not keep out the right one.
-    log.warn(
-      { keys: unknown.length },
-      'LEHR_KEY_PEPPER cannot be checked before a stored API key has been used',
-    );
-    return;
-  }
   const { isForeign, missing } = await registerFingerprints(redis, keys.keyPeppers, own);
   if (isForeign) throw otherSecret(config, 'LEHR_KEY_PEPPER', IN_USE);
-  if (missing.length === 0) return;
-  if (unknown.length > 0) {
-    throw otherSecret(
-      config,
-      'LEHR_KEY_PEPPER',
-      `API keys of an older version may have been made with another value: ${listed(unknown)}.`,
-    );
-  }
-  await redis.srem(keys.keyPeppers, ...missing);
+  if (missing.length > 0) await redis.srem(keys.keyPeppers, ...missing);
 }
 
 async function checkSecretKey(config: ApiConfig, { redis, keys, webhooks, log }: Checked): Promise<void> {

@@ -5,8 +5,8 @@ import { fingerprint } from '../fingerprints.ts';
 export interface KeyDigest {
   /** base64url. */
   readonly digest: string;
-  /** Fingerprint of the pepper; absent in keys that were stored before fingerprints existed. */
-  readonly pepper?: string | undefined;
+  /** Fingerprint of the pepper. */
+  readonly pepper: string;
 }
 
 /** `current`: made with the current pepper. `outdated`: it should be stored again. `wrong`: not the digest of this secret. */
@@ -31,7 +31,7 @@ export class KeyDigests {
   }
 
   /** Made with the current pepper. */
-  digestOf(secret: string): Required<KeyDigest> {
+  digestOf(secret: string): KeyDigest {
     const [current] = this.#peppers;
     return { digest: digestWith(current, secret), pepper: current.fingerprint };
   }
@@ -40,7 +40,7 @@ export class KeyDigests {
   match(stored: KeyDigest, secret: string): DigestMatch {
     const [current] = this.#peppers;
     for (const pepper of this.#peppers) {
-      if (stored.pepper !== undefined && stored.pepper !== pepper.fingerprint) continue;
+      if (stored.pepper !== pepper.fingerprint) continue;
       const isEqual = timingSafeEqual(Buffer.from(stored.digest), Buffer.from(digestWith(pepper, secret)));
       if (isEqual) return stored.pepper === current.fingerprint ? 'current' : 'outdated';
     }

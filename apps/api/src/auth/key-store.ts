@@ -24,8 +24,8 @@ const StoredKeySchema = z.object({
   id: z.string(),
   env: z.string(),
   digest: z.string(),
-  /** Fingerprint of the pepper of the digest; keys of older versions have none. */
-  pepper: z.string().optional(),
+  /** Fingerprint of the pepper of the digest. */
+  pepper: z.string(),
   tenant: z.custom<TenantId>((value) => typeof value === 'string' && value !== ''),
   name: z.string().default(''),
   /** Without those of a newer version, which this one gives no right. */
@@ -268,8 +268,7 @@ const present = (stored: StoredKey, peppers: readonly string[]): KeyFacts => ({
   prefix: keyPrefix(stored.env, stored.id),
   scopes: stored.scopes,
   limits: stored.limits,
-  // Keys of older versions do not say it.
-  usable: stored.pepper === undefined || peppers.includes(stored.pepper),
+  usable: peppers.includes(stored.pepper),
   created_at: iso(stored.created_at),
   expires_at: stored.expires_at === undefined ? null : iso(stored.expires_at),
   last_used_at: stored.last_used_at === undefined ? null : iso(stored.last_used_at),

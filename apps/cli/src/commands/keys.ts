@@ -73,8 +73,7 @@ export const listKeys = defineCommand({
     const keys = await (await client()).keys.list({ signal: terminal.signal });
     if (json) terminal.out(`${JSON.stringify(keys)}\n`);
     else terminal.out(keys.length > 0 ? keysTable(keys) : 'No keys except the configured one.\n');
-    // An older API does not state it.
-    const unusable = keys.filter(({ usable }) => usable === false).map(({ id }) => plain(id));
+    const unusable = keys.filter(({ usable }) => !usable).map(({ id }) => plain(id));
     if (unusable.length > 0) {
       terminal.err(
         `The API refuses ${unusable.join(', ')}: it does not have the pepper they were made with. Revoke them (lehr keys revoke).\n`,
@@ -116,11 +115,8 @@ const keysTable = (keys: readonly Key[]): string =>
     ]),
   );
 
-/** An older API does not state the usage. */
-function storedOf(usage: Key['usage'] | undefined, { max_stored_mb = null }: Partial<Key['limits']>): string {
-  if (!usage) return '-';
-  return max_stored_mb === null ? `${usage.stored_mb}` : `${usage.stored_mb} of ${max_stored_mb}`;
-}
+const storedOf = ({ stored_mb }: Key['usage'], { max_stored_mb }: Key['limits']): string =>
+  max_stored_mb === null ? `${stored_mb}` : `${stored_mb} of ${max_stored_mb}`;
 
 function dateOf(text: string | undefined): string | undefined {
   if (text === undefined) return undefined;

@@ -60,8 +60,7 @@ export const queues = defineCommand({
         ),
       );
     }
-    // A server of an earlier version reports none.
-    const { quarantined = [] } = list;
+    const { quarantined } = list;
     if (quarantined.length > 0) {
       terminal.out('\n');
       terminal.out(

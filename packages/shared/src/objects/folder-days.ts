@@ -3,8 +3,6 @@
  * mean reading the names of all.
  *
  *     out/acme/,2026-11-23/job_<ULID>/<lease>/0.png,object    the object out/acme/job_<ULID>/<lease>/0.png
- *
- * An older version made no directory for the day. Its objects are found as well, and go when they expire.
  */
 import type { Dirent } from 'node:fs';
 import { readdir } from 'node:fs/promises';
@@ -16,13 +14,10 @@ import { isInside, walk } from './tree.ts';
 const DAY = /^,(\d{4}-\d{2}-\d{2})$/;
 const DAY_SEGMENT = /^((?:out|in)\/[^/]+\/),\d{4}-\d{2}-\d{2}\//;
 
-/** Below the root of the store: where an object is written, and then where it may be as well. */
-export function placesOf(key: string): readonly [string, ...string[]] {
-  const dated = withDay(key, (day) => `,${day}`);
-  return dated === undefined ? [key] : [dated, key];
-}
+/** Where an object is, below the root of the store. */
+export const placeOf = (key: string): string => withDay(key, (day) => `,${day}`) ?? key;
 
-/** The reverse of `placesOf`. */
+/** The reverse of `placeOf`. */
 export const withoutDay = (path: string): string => path.replace(DAY_SEGMENT, '$1');
 
 /** The files of outputs and uploads whose job or file was made before this time (unix ms), as paths with `/` from the root. */
@@ -34,9 +29,7 @@ export async function* filesMadeBefore(root: string, before: number, suffix: str
     for (const tenant of await entriesOf(join(root, prefix))) {
       if (!tenant.isDirectory()) continue;
       const folder = `${prefix}${tenant.name}/`;
-      const entries = await entriesOf(join(root, folder));
-      yield* filesOf(root, folder, entries, { before, suffix });
-      for (const entry of entries) {
+      for (const entry of await entriesOf(join(root, folder))) {
         const day = DAY.exec(entry.name)?.[1];
         if (day === undefined || day > lastDay || !entry.isDirectory()) continue;
         const below = `${folder}${entry.name}/`;

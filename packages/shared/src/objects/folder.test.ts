@@ -7,7 +7,6 @@ import {
   readdir,
   readFile,
   readlink,
-  rename,
   rm,
   stat,
   symlink,
@@ -252,20 +251,4 @@ test('A sweep of a folder reads the directories of old days only, and removes th
   }
   expect(slices).toEqual([old]);
   expect(await readdir(join(root, 'out/acme'))).toEqual([',2024-10-05']);
-});
-
-test('Objects that an older version stored without a directory for the day are read, listed, and found as old', async () => {
-  const { store, root } = await openStore();
-  const id = `job_${ulid(1000).toLowerCase()}`;
-  const key = toObjectKey(`out/acme/${id}/lease/0.png`);
-  await store.put(key, BODY, PNG);
-  await rename(join(root, `out/acme/,1970-01-01/${id}`), join(root, `out/acme/${id}`));
-  expect(await textOf((await store.get(key))?.body)).toBe('a picture');
-  for (const prefix of ['out/', `out/acme/${id}/lease/`]) {
-    const listed: string[] = [];
-    for await (const each of store.list(prefix)) listed.push(each);
-    expect(listed).toEqual([key]);
-  }
-  for await (const slice of store.listMadeBefore(2000)) await store.deleteMany(slice);
-  expect(await store.get(key)).toBeUndefined();
 });

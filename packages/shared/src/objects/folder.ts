@@ -24,7 +24,7 @@ import {
   HEALTH_KEY,
 } from './checks.ts';
 import { ignore, storageFailed } from './errno.ts';
-import { filesMadeBefore, placesOf, withoutDay } from './folder-days.ts';
+import { filesMadeBefore, placeOf, withoutDay } from './folder-days.ts';
 import { checkLinkSecret, signLink } from './links.ts';
 import { encodeHeader, readObjectFile } from './object-file.ts';
 import { discard, type Part, stage, sweep } from './staging.ts';
@@ -84,7 +84,7 @@ class FolderStore implements ObjectStore {
     signal?.throwIfAborted();
     const info = { key, bytes: body.byteLength, contentType, sha256: await sha256Hex(body) };
     try {
-      await this.#write(this.#paths(key)[0], [encodeHeader(info), body], signal);
+      await this.#write(this.#path(key), [encodeHeader(info), body], signal);
     } catch (error) {
       signal?.throwIfAborted();
       throw storageFailed(`Could not store ${key}`, error);
@@ -96,11 +96,7 @@ class FolderStore implements ObjectStore {
     checkKey(key);
     const unreadable = (error: unknown) => storageFailed(`Could not read ${key}`, error);
     try {
-      for (const path of this.#paths(key)) {
-        const found = await this.#read(key, path, unreadable);
-        if (found) return found;
-      }
-      return undefined;
+      return await this.#read(key, this.#path(key), unreadable);
     } catch (error) {
       throw unreadable(error);
     }
@@ -112,7 +108,7 @@ class FolderStore implements ObjectStore {
     if (!found) return false;
     const { body, ...info } = found;
     try {
-      await this.#write(this.#paths(to)[0], [encodeHeader({ ...info, key: to }), body], undefined);
+      await this.#write(this.#path(to), [encodeHeader({ ...info, key: to }), body], undefined);
     } catch (error) {
       await body.cancel().catch(() => {});
       throw storageFailed(`Could not store ${to}`, error);
@@ -134,7 +130,7 @@ class FolderStore implements ObjectStore {
   async deleteMany(keys: readonly ObjectKey[]): Promise<void> {
     for (const key of keys) checkKey(key);
     const byDirectory = new Map<string, string[]>();
-    for (const path of keys.flatMap((key) => this.#paths(key))) {
+    for (const path of keys.map((key) => this.#path(key))) {
       const paths = byDirectory.get(dirname(path));
       if (paths) paths.push(path);
       else byDirectory.set(dirname(path), [path]);
@@ -155,13 +151,12 @@ class FolderStore implements ObjectStore {
   async *list(prefix: string): AsyncIterable<ObjectKey> {
     checkPrefix(prefix);
     try {
-      for (const place of placesOf(prefix)) {
-        const directory = this.#inside(join(this.#root, place));
-        if (!(await isInside(this.#root, directory))) continue;
-        for await (const file of walk(directory, place)) {
-          const key = keyOf(file);
-          if (key) yield key;
-        }
+      const place = placeOf(prefix);
+      const directory = this.#inside(join(this.#root, place));
+      if (!(await isInside(this.#root, directory))) return;
+      for await (const file of walk(directory, place)) {
+        const key = keyOf(file);
+        if (key) yield key;
       }
     } catch (error) {
       throw storageFailed(`Could not list ${prefix}`, error);
@@ -236,11 +231,8 @@ class FolderStore implements ObjectStore {
     }
   }
 
-  /** Where the object is written, and then where it may be as well. */
-  #paths(key: ObjectKey): [string, ...string[]] {
-    const [first, ...others] = placesOf(key);
-    const pathOf = (place: string) => this.#inside(join(this.#root, `${place}${SUFFIX}`));
-    return [pathOf(first), ...others.map(pathOf)];
+  #path(key: ObjectKey): string {
+    return this.#inside(join(this.#root, `${placeOf(key)}${SUFFIX}`));
   }
 
   /** A second check after `checkKey`, of the path made from the key. */

@@ -15,7 +15,7 @@ const CHUNK = 100;
 const FINISHED_AT_ONCE = 200;
 
 /**
- * Lists groups, for example of jobs that an older version added; those that are listed already stay as they are. All are announced
+ * Lists the groups of jobs that were found lost; those that are listed already stay as they are. All are announced
  * to the workers, since an earlier call may have been cut off before it announced what it had listed.
  */
 export async function listGroups(redis: Redis, keys: Keys, queues: readonly string[]): Promise<void> {
@@ -41,7 +41,6 @@ export async function retireIdleGroups(
   idleMs: number = GROUP_IDLE_MS,
   signal?: AbortSignal,
 ): Promise<string[]> {
-  await scheduleLooks(redis, keys, now + idleMs);
   const script = defineScript(redis, 'lehrRetire', RETIRE_LUA);
   const retired: string[] = [];
   const failures = new Failures();
@@ -66,16 +65,5 @@ async function retire(script: Script, keys: Keys, queue: string, idleMs: number)
       [keys.prefix, queue, idleMs, FINISHED_AT_ONCE, keys.retiredGroups],
     );
     if (outcome !== 'more') return outcome;
-  }
-}
-
-/** Groups of an older version have no time of their next look. */
-async function scheduleLooks(redis: Redis, keys: Keys, at: number): Promise<void> {
-  const [groups, looks] = await Promise.all([redis.scard(keys.groups), redis.zcard(keys.groupLooks)]);
-  if (groups === looks) return;
-  const names = await redis.smembers(keys.groups);
-  for (let i = 0; i < names.length; i += CHUNK) {
-    const flat = names.slice(i, i + CHUNK).flatMap((name) => [at, name]);
-    await redis.zadd(keys.groupLooks, 'NX', ...flat);
   }
 }

@@ -158,8 +158,7 @@ local function finish(key, id, tenant)
   end
   redis.call('ZREM', prefix .. ':deadlines', id)
   redis.call('PEXPIRE', key, retention)
-  -- Older versions stored the events of unfinished jobs in a stream.
-  redis.call('DEL', prefix .. ':checkpoints:' .. id, prefix .. ':events:' .. id)
+  redis.call('DEL', prefix .. ':checkpoints:' .. id)
 end
 
 -- A workflow is shown with its nodes, so no record of a node that ended early expires before that of the workflow.
