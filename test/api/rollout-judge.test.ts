@@ -91,30 +91,30 @@ describe('Counting', () => {
     const run = (wanted: 'stable' | 'canary', ms: number, more?: Parameters<typeof runJob>[2]) =>
       runOn(world, wanted, ms, more);
     const pairs = async () => {
-      const { slower, faster, much_slower, much_faster } = (await world.rollout()).analysis.pairs;
-      return [slower, faster, much_slower, much_faster];
+      const { slower, faster } = (await world.rollout()).analysis.pairs;
+      return [slower, faster];
     };
     await run('stable', 100);
     await run('canary', 126);
-    expect(await pairs()).toEqual([1, 0, 0, 0]);
+    expect(await pairs()).toEqual([1, 0]);
     // A canary may take a quarter longer. The last stable job is the one that is compared, and each only once.
     await run('stable', 50);
     await run('stable', 100);
     await run('canary', 124);
     await run('canary', 900);
-    expect(await pairs()).toEqual([1, 1, 0, 0]);
+    expect(await pairs()).toEqual([1, 1]);
     await run('stable', 100);
-    expect(await pairs()).toEqual([2, 1, 1, 0]);
+    expect(await pairs()).toEqual([2, 1]);
     await run('stable', 100, { input: { steps: 50 } });
     await run('canary', 900);
     await run('stable', 100, { batchSize: 4 });
-    expect(await pairs()).toEqual([2, 1, 1, 0]);
+    expect(await pairs()).toEqual([2, 1]);
     await run('stable', 100);
-    expect(await pairs()).toEqual([3, 1, 2, 0]);
+    expect(await pairs()).toEqual([3, 1]);
     // In proportion to the size: 6 steps are expected to take three quarters of the time of 8.
     await run('stable', 100);
     await run('canary', 110, { input: { steps: 6 } });
-    expect(await pairs()).toEqual([4, 1, 2, 0]);
+    expect(await pairs()).toEqual([4, 1]);
   });
 
   test('What a job waited for others between its steps says nothing of its version, and a job without device time is not compared', async () => {
@@ -127,7 +127,7 @@ describe('Counting', () => {
     await run('canary', { waitedMs: 900 });
     await run('stable', {});
     await run('canary', { isMeasured: false });
-    expect((await world.rollout()).analysis.pairs).toMatchObject({ slower: 0, faster: 1, much_slower: 0 });
+    expect((await world.rollout()).analysis.pairs).toMatchObject({ slower: 0, faster: 1 });
   });
 
   test('Jobs are not compared when their batches differ by more than a tenth', async () => {
@@ -226,7 +226,7 @@ describe('Deciding', () => {
     await world.deploy({ version: '2', auto_rollback: true });
     const { rollout } = await runUntilDecided(world, 100, (side) => (side === 'canary' ? 200 : 100));
     expect(rollout.reason).toMatch(
-      /^of \d+ canary jobs \d+ took more than 1\.25 times as long as a comparable stable one and /,
+      /^of \d+ canary jobs \d+ took more than 1\.25 times as long as a comparable stable one; /,
     );
   });
 

@@ -237,7 +237,7 @@ const ROLLOUTS = RolloutListSchema.parse({
         ...ROLLOUT.analysis,
         steps: [],
         evidence: { failures: 0.6, slowness: 0.1 },
-        pairs: { slower: 21, faster: 83, much_slower: 2, much_faster: 6 },
+        pairs: { slower: 21, faster: 83 },
       },
       history: HISTORY,
     },

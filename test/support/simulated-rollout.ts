@@ -1,14 +1,13 @@
 /** Rollouts without Redis: jobs that end one after the other, judged after each of them. */
-import { BATCH_RATIO, FAR, type Samples, TOLERANCE, verdictOf } from '../../packages/shared/src/index.ts';
+import { BATCH_RATIO, type Samples, TOLERANCE, verdictOf } from '../../packages/shared/src/index.ts';
 import { totalEvidence } from '../../packages/shared/src/rollouts/verdict.ts';
 import type { Random } from './random.ts';
 
 export interface SimulatedRollout {
   /** Probabilities that a job of each version fails. */
   readonly fails: { readonly stable: number; readonly canary: number };
-  /** How many times as long a job of the canary takes, and this share of its jobs; the others take as long as stable ones. */
+  /** How many times as long a job of the canary takes. */
   readonly slowness: number;
-  readonly slowShare?: number;
   /** Standard deviation of the logarithm of the engine time of jobs of one size. */
   readonly spread: number;
   /** The share of the canary in each stage; every stage has as many of the jobs. */
@@ -47,7 +46,7 @@ class SimulatedStage {
   readonly #share: number;
   readonly #random: Random;
   readonly #ended = { stable: { jobs: 0, failed: 0 }, canary: { jobs: 0, failed: 0 } };
-  readonly #pairs = { slower: 0, faster: 0, muchSlower: 0, muchFaster: 0 };
+  readonly #pairs = { slower: 0, faster: 0 };
   /** By the class of the batch. */
   readonly #waiting = new Map<number, { readonly side: 'stable' | 'canary'; readonly time: number }>();
 
@@ -62,18 +61,17 @@ class SimulatedStage {
   }
 
   endJob(): 'stable' | 'canary' {
-    const { fails, slowness, slowShare = 1, spread } = this.#rollout;
+    const { fails, slowness, spread } = this.#rollout;
     const side = this.#random.chance(this.#share) ? 'canary' : 'stable';
     this.#ended[side].jobs += 1;
     if (this.#random.chance(fails[side])) {
       this.#ended[side].failed += 1;
       return side;
     }
-    const isSlow = side === 'canary' && this.#random.chance(slowShare);
     const batch = this.#batchOf(side);
     // A step of which three quarters are the same for any number of rows, as on a card that waits for its memory.
     const perRow = (3 + batch) / (4 * batch);
-    const time = perRow * Math.exp(spread * this.#normal()) * (isSlow ? slowness : 1);
+    const time = perRow * Math.exp(spread * this.#normal()) * (side === 'canary' ? slowness : 1);
     const batchClass = Math.floor(Math.log(batch) / Math.log(BATCH_RATIO) + 1e-9);
     const waiting = this.#waiting.get(batchClass);
     if (waiting === undefined || waiting.side === side) {
@@ -81,10 +79,8 @@ class SimulatedStage {
       return side;
     }
     const other = waiting.time;
-    const [canary, stable] = side === 'canary' ? [time / TOLERANCE, other] : [other / TOLERANCE, time];
-    this.#pairs[canary > stable ? 'slower' : 'faster'] += 1;
-    if (canary > FAR * stable) this.#pairs.muchSlower += 1;
-    if (stable > FAR * canary) this.#pairs.muchFaster += 1;
+    const [canary, stable] = side === 'canary' ? [time, other] : [other, time];
+    this.#pairs[canary > TOLERANCE * stable ? 'slower' : 'faster'] += 1;
     this.#waiting.delete(batchClass);
     return side;
   }

@@ -1963,10 +1963,6 @@ export interface components {
                 readonly slower: number;
                 /** @description All others. */
                 readonly faster: number;
-                /** @description It took more than 2.5 times as long. */
-                readonly much_slower: number;
-                /** @description It took less than 0.625 times as long. */
-                readonly much_faster: number;
             };
         };
         readonly EndedJobs: {

@@ -8,10 +8,10 @@ const ROLLOUT = storedRollout({ auto_rollback: true, promote_after: 100, steps: 
 const GOOD: Samples = {
   stable: { jobs: 900, failed: 9 },
   canary: { jobs: 100, failed: 1 },
-  pairs: { slower: 20, faster: 75, muchSlower: 2, muchFaster: 3 },
+  pairs: { slower: 20, faster: 75 },
 };
 const FAILING: Samples = { ...GOOD, stable: { jobs: 400, failed: 3 }, canary: { jobs: 40, failed: 12 } };
-const SLOW: Samples = { ...GOOD, pairs: { slower: 30, faster: 1, muchSlower: 6, muchFaster: 0 } };
+const SLOW: Samples = { ...GOOD, pairs: { slower: 30, faster: 1 } };
 
 const judged = (samples: Samples, changes: Partial<StoredRollout> = {}, { isServed = true } = {}) => {
   const rollout = { ...ROLLOUT, ...changes };
@@ -29,7 +29,7 @@ test('A canary that fails more often is rolled back with both counts, the eviden
 
 test('A slower canary is rolled back, and the reason says in how many comparisons it was slower', () => {
   expect(judged(SLOW)?.reason).toMatch(
-    /^of 31 canary jobs 30 took more than 1\.25 times as long as a comparable stable one and 6 more than 2\.5 times, 0 less than 0\.625 times; evidence \d+, limit 400$/,
+    /^of 31 canary jobs 30 took more than 1\.25 times as long as a comparable stable one; evidence \d+, limit 400$/,
   );
 });
 

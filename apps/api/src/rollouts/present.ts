@@ -49,7 +49,6 @@ export async function presentRollout(
 
 function presentAnalysis(rollout: StoredRollout, { samples, evidence }: Analysis): RolloutAnalysis {
   const { auto_rollback, promote_after, steps } = rollout;
-  const { slower, faster, muchSlower, muchFaster } = samples.pairs;
   return {
     auto_rollback,
     promote_after,
@@ -58,6 +57,6 @@ function presentAnalysis(rollout: StoredRollout, { samples, evidence }: Analysis
     evidence: { failures: shownEvidence(evidence.failures), slowness: shownEvidence(evidence.slowness) },
     stable: samples.stable,
     canary: samples.canary,
-    pairs: { slower, faster, much_slower: muchSlower, much_faster: muchFaster },
+    pairs: samples.pairs,
   };
 }

@@ -39,7 +39,7 @@ export const ROLLOUT: Rollout = {
     evidence: { failures: 0.4, slowness: 0.1 },
     stable: { jobs: 912, failed: 3 },
     canary: { jobs: 104, failed: 1 },
-    pairs: { slower: 6, faster: 94, much_slower: 1, much_faster: 3 },
+    pairs: { slower: 6, faster: 94 },
   },
   history: [DEPLOYED],
 };

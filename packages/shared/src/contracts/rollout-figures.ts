@@ -46,8 +46,6 @@ export const AnalysisSchema = z
       .object({
         slower: count('The one of the canary took more than 1.25 times as long.'),
         faster: count('All others.'),
-        much_slower: count('It took more than 2.5 times as long.'),
-        much_faster: count('It took less than 0.625 times as long.'),
       })
       .meta({
         description: 'Comparisons of device time between a job of the canary and one of the stable version.',

@@ -28,10 +28,7 @@ local function compare(key, side, ratio, size, batch)
   redis.call('HDEL', key, class)
   local canary, stable = ratio, tonumber(theirs)
   if side == 'stable' then canary, stable = stable, canary end
-  canary = canary / PAIRS.tolerance
-  redis.call('HINCRBY', key, canary > stable and 'slower' or 'faster', 1)
-  if canary > PAIRS.far * stable then redis.call('HINCRBY', key, 'much-slower', 1) end
-  if stable > PAIRS.far * canary then redis.call('HINCRBY', key, 'much-faster', 1) end
+  redis.call('HINCRBY', key, canary > PAIRS.tolerance * stable and 'slower' or 'faster', 1)
 end
 
 -- Counts the end of a job whose version a rollout chose: by its version, and by its state or the code of its error. A record of an

@@ -2,11 +2,10 @@
  * What the record of a job says when a rollout chose its version. When the job ends, count-outcome.lua reads it and counts the end in the
  * hash of the rollout: `<side> <state or code>`, and for a job that succeeded also `<side> ~<bucket>` of its device time.
  *
- * In a hash of the stage it counts the ends again, and compares jobs of both sides in pairs: `slower` and `faster`, and of these
- * `much-slower` and `much-faster`. A job that waits for one of the other side is kept as `pair <class>`, at most one in each class of
- * size and batch.
+ * In a hash of the stage it counts the ends again, and compares jobs of both sides in pairs: `slower` and `faster`. A job that waits for
+ * one of the other side is kept as `pair <class>`, at most one in each class of size and batch.
  */
-import { BATCH_RATIO, FAR, type Pairs, TOLERANCE } from '../rollouts/evidence.ts';
+import { BATCH_RATIO, type Pairs, TOLERANCE } from '../rollouts/evidence.ts';
 
 export type RolloutSide = 'stable' | 'canary';
 
@@ -38,7 +37,7 @@ const BUCKETS = { first: -60, last: 120 };
 /** For count-outcome.lua. */
 export const BUCKETS_LUA = [
   `local BUCKETS = { ratio = ${BUCKET_RATIO}, first = ${BUCKETS.first}, last = ${BUCKETS.last} }`,
-  `local PAIRS = { tolerance = ${TOLERANCE}, far = ${FAR}, batch_ratio = ${BATCH_RATIO} }`,
+  `local PAIRS = { tolerance = ${TOLERANCE}, batch_ratio = ${BATCH_RATIO} }`,
 ].join('\n');
 
 /** The field `rollout` of a record. */
@@ -52,8 +51,6 @@ export const stageName = (rollout: string, stage: number): string => `${rollout}
 export const parsePairs = (hash: Readonly<Record<string, string>>): Pairs => ({
   slower: Number(hash.slower ?? 0),
   faster: Number(hash.faster ?? 0),
-  muchSlower: Number(hash['much-slower'] ?? 0),
-  muchFaster: Number(hash['much-faster'] ?? 0),
 });
 
 /** Reads the hash of a rollout. */

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { logGamma, type Samples, weighJobs } from './evidence.ts';
 import { totalEvidence } from './verdict.ts';
 
-const NO_PAIRS = { slower: 0, faster: 0, muchSlower: 0, muchFaster: 0 };
+const NO_PAIRS = { slower: 0, faster: 0 };
 const samples = (
   canary: readonly [failed: number, jobs: number],
   stable: readonly [number, number],
@@ -34,14 +34,11 @@ describe('The expected evidence is at most 1 while the canary is not worse, exac
 
   test.each([0, 0.2, 0.4, 0.5])('for slowness, when a share of %d of the pairs is slower', (rate) => {
     let expected = 0;
-    let far = 0;
     for (const { bad, probability } of sequences(rate, 12)) {
-      const pairs = { ...NO_PAIRS, slower: bad, faster: 12 - bad };
-      const farPairs = { ...NO_PAIRS, muchSlower: bad, muchFaster: 12 - bad };
+      const pairs = { slower: bad, faster: 12 - bad };
       expected += probability * Math.exp(weighJobs({ ...samples([0, 0], [0, 0]), pairs }).slowness);
-      far += probability * Math.exp(weighJobs({ ...samples([0, 0], [0, 0]), pairs: farPairs }).slowness);
     }
-    expect(Math.max(expected, far)).toBeLessThanOrEqual(1);
+    expect(expected).toBeLessThanOrEqual(1);
   });
 });
 

@@ -10,9 +10,7 @@
  *   canary <= stable. Only counts are needed, so it does not matter in which order or in which shares the jobs ended.
  * - Slowness: the same for one proportion, the share of pairs in which the canary's job was slower. If the canary is at most TOLERANCE
  *   times as slow, this share is at most one half, whatever the distribution of device times. Device time has no waits in it, so it
- *   does not matter whether both versions share a device. A second test does it for the pairs
- *   that differ by more than FAR times, and finds a canary of which only some jobs are much slower. The evidence is the mean of both,
- *   which is an e-process again.
+ *   does not matter whether both versions share a device.
  *
  * What is assumed: which version a job gets says nothing of how hard the job is. With few callers that differ this can be wrong; a
  * rollout that is sticky by job makes it true.
@@ -29,9 +27,6 @@ export interface Pairs {
   /** The canary's took more than TOLERANCE times as long in proportion to its size. */
   readonly slower: number;
   readonly faster: number;
-  /** Those of them that differ by more than FAR times, beyond TOLERANCE. */
-  readonly muchSlower: number;
-  readonly muchFaster: number;
 }
 
 export interface Samples {
@@ -49,8 +44,6 @@ export const NO_EVIDENCE: LogEvidence = { failures: 0, slowness: 0 };
 
 /** A canary that takes up to this many times as long is accepted. */
 export const TOLERANCE = 1.25;
-
-export const FAR = 2;
 
 /**
  * Jobs are compared when the sizes of their batches are in one class; the next class begins at this multiple. The version with more
@@ -85,10 +78,7 @@ function failureEvidence({ stable, canary }: Pick<Samples, 'stable' | 'canary'>)
   return chosen - best;
 }
 
-const slownessEvidence = ({ slower, faster, muchSlower, muchFaster }: Pairs): number =>
-  logMean(pairEvidence(slower, faster), pairEvidence(muchSlower, muchFaster));
-
-function pairEvidence(slower: number, faster: number): number {
+function slownessEvidence({ slower, faster }: Pairs): number {
   const all = slower + faster;
   const best = slower > faster ? all * Math.log(0.5) : logBest(slower, all);
   return logMarginal(PRIORS.pair, slower, all) - best;

@@ -1,7 +1,6 @@
 export {
   BATCH_RATIO,
   type EndedJobs,
-  FAR,
   type LogEvidence,
   NO_EVIDENCE,
   type Pairs,
