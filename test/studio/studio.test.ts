@@ -27,7 +27,7 @@ describe.skipIf(!chromiumPath)('the studio', () => {
       const { page, complaints } = await openStudio(world.browser);
       await enter(page, stack);
       await make(page, `${PROMPT}${', flat'.repeat(60)}`);
-      // The page follows the job before a worker has it: a fast worker could end a picture before it knew that somebody watches.
+      // The page follows the job before a worker starts: a worker makes previews only of jobs that it knows to be followed.
       await page.getByText('Next in line').waitFor();
       await stack.worker();
       await page.locator('.pane-preview').waitFor();
