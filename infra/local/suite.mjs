@@ -6,8 +6,8 @@ import './node-version.mjs';
 import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { parseArgs } from 'node:util';
 import { ROOT, runCommand } from './command.mjs';
+import { readCommandLine } from './command-line.mjs';
 import { runMain, say, signal } from './lifecycle.mjs';
 import { ensureBuilt, ensureModules, fromSource } from './modules.mjs';
 import { ensurePrograms, ensureServices } from './programs.mjs';
@@ -20,6 +20,15 @@ const SOAK_OPTIONS = {
   seed: { type: 'string', default: '5' },
   write: { type: 'boolean', default: false },
 };
+const SOAK_HELP = `Usage: npm run soak -- [options]
+
+All of Lehr under load, with a random fault every 20 seconds.
+
+  --minutes N   how long (default 30)
+  --seed N      of the load and the faults (default 5)
+  --write       adds the result to docs/faults.md
+  --help        prints this
+`;
 
 const runs = (file) => (args) => runCommand(process.execPath, fromSource(file, ...args), { signal });
 /** What ships is attacked. */
@@ -40,7 +49,10 @@ const SUITES = {
 runMain(async ([name, ...args]) => {
   const long = `${name} ${args[0]}`;
   const { needs, options, run } = SUITES[long] ?? SUITES[name];
-  const given = options ? parseArgs({ args, options }).values : args.slice(long in SUITES ? 1 : 0);
+  const rest = args.slice(long in SUITES ? 1 : 0);
+  const given = options
+    ? (await readCommandLine({ args: rest, options, help: () => SOAK_HELP })).values
+    : rest;
   for (const ensure of needs) await ensure({ say, signal });
   process.exit(await run(given));
 });

@@ -29,6 +29,7 @@ test.each([
   ['bench', '--quick', /^ {2}claim$/m],
   ['peers', '--again', /^ {2}pictures\n {4}demo-saturation: /m],
   ['real', '--only NAME', /^ {2}whisper\n {4}weights: /m],
+  ['soak', '--seed N', /^ {2}--write /m],
 ])(
   'The launcher of %s prints its options and what it can run, and ends with 0',
   async (name, option, part) => {
@@ -43,6 +44,7 @@ test.each([
   ['bench', ['--unknown'], "Unknown option '--unknown'. --help lists the options."],
   ['real', ['--only'], "Option '--only <value>' argument missing. --help lists the options."],
   ['real', ['--only', '--again'], "Option '--only' argument is ambiguous. --help lists the options."],
+  ['soak', ['--unknown'], "Unknown option '--unknown'. --help lists the options."],
   ['peers', ['whisper'], "There is no section 'whisper'. The sections are: pictures, queue."],
 ])('The launcher of %s answers a mistake with one line', async (name, args, line) => {
   await expect(run(process.execPath, [...launcher(name), ...args])).rejects.toMatchObject({
