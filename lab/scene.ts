@@ -1,4 +1,5 @@
 /** Jobs on an installation of Lehr, with what the invariants of the fault suite need to judge them. */
+import { vi } from 'vitest';
 import { openObjectStore } from '../packages/shared/src/objects/index.ts';
 import { History } from '../test/chaos/history.ts';
 import { type JudgedWorld, judge, type Verdict } from '../test/chaos/invariants.ts';
@@ -8,6 +9,8 @@ import type { Received } from '../test/support/webhook-receiver.ts';
 /** Of objects that belong to a job. */
 const PREFIXES = ['out/', 'in/', 'checkpoints/'];
 const SETTLE_MS = 90_000;
+export const PROMPT = 'a red circle on a blue background';
+export const JOBS = 4;
 
 export interface Installation {
   readonly api: string;
@@ -26,6 +29,10 @@ export interface Scene {
   readonly key: string;
   /** Jobs that take a while, each with a webhook; larger pictures take longer. */
   slowJobs(count: number, size?: number): Promise<string[]>;
+  /** Jobs of half a minute and more, and those among them that have drawn a step and have most of their steps left. */
+  running(): Promise<{ readonly ids: string[]; readonly begun: string[] }>;
+  /** Removes the jobs that a failed scene left. Before the first scene there is no API. */
+  clear(): Promise<void>;
   /** For a scene that loses its jobs on purpose. */
   forget(): void;
   judged(): Promise<Verdict>;
@@ -51,12 +58,16 @@ export async function sceneOn({ api, key, s3, hook, received, redisKeys }: Insta
     storedOutputs: async () => (await storedObjects()).filter((each) => each.startsWith('out/')),
     redisKeys,
   };
+  const slowJobs: Scene['slowJobs'] = (count, size = 256) =>
+    client.submitMany(count, (seed) => slow(hook, seed, size));
   received.length = 0;
   return {
     client,
     received,
     key,
-    slowJobs: (count, size = 256) => client.submitMany(count, (seed) => slow(hook, seed, size)),
+    slowJobs,
+    running: async () => begunOf(client, await slowJobs(JOBS, 512)),
+    clear: () => clear(client),
     forget: () => {
       history.submissions.length = 0;
       history.sightings.length = 0;
@@ -65,8 +76,25 @@ export async function sceneOn({ api, key, s3, hook, received, redisKeys }: Insta
   };
 }
 
+async function begunOf(client: RecordedClient, ids: string[]): Promise<{ ids: string[]; begun: string[] }> {
+  const begin = async (): Promise<false | string[]> => {
+    const jobs = await Promise.all(ids.map((id) => client.read(id)));
+    const fractions = jobs.map((job) => job?.progress?.fraction ?? 0);
+    const begun = ids.filter((_, place) => fractions[place] > 0 && fractions[place] < 0.5);
+    return begun.length > 0 && begun;
+  };
+  return { ids, begun: await vi.waitUntil(begin, { timeout: 600_000, interval: 100 }) };
+}
+
+async function clear(client: RecordedClient): Promise<void> {
+  for (const id of await client.list().catch(() => [])) {
+    await client.cancel(id).catch(() => {});
+    await client.remove(id).catch(() => {});
+  }
+}
+
 const slow = (hook: string, seed: number, size: number): JobFields => ({
-  input: { prompt: 'a red circle on a blue background', steps: 100, width: size, height: size, seed },
+  input: { prompt: PROMPT, steps: 100, width: size, height: size, seed },
   webhook: { url: hook, events: ['job.succeeded', 'job.failed'] },
   deadline_s: 1800,
 });

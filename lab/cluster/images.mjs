@@ -11,7 +11,7 @@ import { makeStandIns } from '../containers/stand-ins.mjs';
 const BUILT = { 'lehr-api': 'api', 'lehr-worker-cpu': 'worker-cpu' };
 const BASES = ['redis:7.4-bookworm', 'chrislusf/seaweedfs:4.47'];
 /** Every pod has a container with it, which only waits. */
-export const PAUSE = 'lehr-pause:1';
+const PAUSE = 'lehr-pause:1';
 
 /** `pause`: the source of the program that keeps a pod. `tag`: of Lehr's images. */
 export async function makeImages(archive, { tag, pause, say, signal }) {

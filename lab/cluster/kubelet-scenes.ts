@@ -2,7 +2,7 @@
 import { expect } from 'vitest';
 import { JobSchema } from '../../packages/shared/src/index.ts';
 import { blocksOf, readText } from '../../test/house/readme.ts';
-import type { Scene } from '../scene.ts';
+import { JOBS, PROMPT, type Scene } from '../scene.ts';
 import {
   killContainer,
   kubectl,
@@ -16,9 +16,7 @@ import {
 import { serves } from './objects.ts';
 import { NEXT_TAG, NODE } from './real-node.ts';
 
-const JOBS = 4;
 const VALUES = /-f \S+trial\.yaml/g;
-const PROMPT = 'a red circle on a blue background';
 const blocks = blocksOf(readText('docs/kubernetes.md')).filter(({ language }) => language === 'sh');
 const page = (label: string): string[] =>
   blocks.filter((block) => block.label === label).map(({ text }) => text);
@@ -77,17 +75,10 @@ export async function confined(): Promise<string> {
   return 'users 999 and 1000, no capability, no new privileges, a seccomp filter, read-only root file systems';
 }
 
-/** Jobs of which one runs already. */
-async function running({ client, slowJobs }: Scene): Promise<string[]> {
-  const ids = await slowJobs(JOBS);
-  await client.reached(ids.slice(0, 1), 'running', 600_000);
-  return ids;
-}
-
 export const killed =
   (component: string) =>
   async (scene: Scene): Promise<string> => {
-    await running(scene);
+    await scene.running();
     const before = await restartsOf(component);
     await killContainer(component);
     await expect.poll(() => restartsOf(component), { timeout: 120_000 }).toBe(before + 1);
@@ -97,7 +88,7 @@ export const killed =
 export const deleted =
   (component: string) =>
   async (scene: Scene): Promise<string> => {
-    await running(scene);
+    await scene.running();
     const [{ metadata }] = await podsOf(component);
     const began = performance.now();
     await kubectl('delete', 'pod', metadata.name);
@@ -127,7 +118,7 @@ export async function redisDeleted(scene: Scene): Promise<string> {
 
 /** The page's upgrade, to the same images under another tag, so that all pods are replaced. */
 export async function upgraded(scene: Scene): Promise<string> {
-  await running(scene);
+  await scene.running();
   const began = performance.now();
   const [text] = page('upgrade');
   await shell(text.replaceAll(VALUES, valuesWith({ tag: NEXT_TAG })));
@@ -147,7 +138,7 @@ interface Containers {
 }
 
 export async function drained(scene: Scene): Promise<string> {
-  const ids = await running(scene);
+  const { ids } = await scene.running();
   const began = performance.now();
   await kubectl('drain', NODE, '--delete-emptydir-data', '--timeout=10m');
   const took = seconds(began);

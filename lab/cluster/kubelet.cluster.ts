@@ -53,7 +53,7 @@ test.each(INSTALLATION)('%s: %s', (name, sentence, act) => noted(name, sentence,
 test.each(chosen)('%s: %s', (name, sentence, act) =>
   noted(name, sentence, async () => {
     const scene = await newScene();
-    await clear(scene);
+    await scene.clear();
     const seen = await act(scene);
     const { violations, accepted, repeatedAttempts } = await scene.judged();
     if (violations.length > 0) throw new Error(violations.join('; '));
@@ -84,13 +84,5 @@ async function noted(
     throw error;
   } finally {
     plane.check();
-  }
-}
-
-/** Removes the jobs that a failed scene left. */
-async function clear({ client }: Scene): Promise<void> {
-  for (const id of await client.list().catch(() => [])) {
-    await client.cancel(id).catch(() => {});
-    await client.remove(id).catch(() => {});
   }
 }

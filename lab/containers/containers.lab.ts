@@ -62,7 +62,7 @@ keep(
 test.each(chosen)('%s: %s', async (name, sentence, act) => {
   const place = all.findIndex(([each]) => each === name);
   const scene = await newScene();
-  await clear(scene);
+  await scene.clear();
   const began = performance.now();
   const note = (passed: boolean, seen: string, jobs = 0, repeated = 0): void => {
     const seconds = Math.round((performance.now() - began) / 1000);
@@ -81,14 +81,6 @@ test.each(chosen)('%s: %s', async (name, sentence, act) => {
     throw error;
   }
 });
-
-/** Removes the jobs that a failed scene left. Before the first scene there is no API. */
-async function clear({ client }: Scene): Promise<void> {
-  for (const id of await client.list().catch(() => [])) {
-    await client.cancel(id).catch(() => {});
-    await client.remove(id).catch(() => {});
-  }
-}
 
 afterAll(async () => {
   endFollowing();

@@ -1,6 +1,7 @@
 /** What happens to containers: restarts, kills, scaling, upgrades, lost volumes. Jobs run meanwhile; the invariants are judged after it. */
 import { join } from 'node:path';
-import { expect, vi } from 'vitest';
+import { expect } from 'vitest';
+import { JOBS } from '../scene.ts';
 import { compose, composeIn, containersOf, inspected, processesOf, run } from './compose.ts';
 import { WORK } from './results.ts';
 import { firstPicture } from './using.ts';
@@ -10,7 +11,6 @@ const { startEngine, stopEngine } = (await import(new URL('./engine.mjs', import
   startEngine(): Promise<void>;
   stopEngine(): Promise<void>;
 };
-const JOBS = 4;
 /** Whatever is not up is started, as a person would. */
 const UP = ['up', '--detach', '--wait'];
 const since = (began: number): string => `${((performance.now() - began) / 1000).toFixed(1)} s`;
@@ -27,21 +27,9 @@ async function readyAgain(service?: string): Promise<string> {
   return since(began);
 }
 
-/** Jobs of half a minute and more, and those among them that have drawn a step and have most of their steps left. */
-async function running({ client, slowJobs }: Scene): Promise<{ ids: string[]; begun: string[] }> {
-  const ids = await slowJobs(JOBS, 512);
-  const begin = async (): Promise<false | string[]> => {
-    const jobs = await Promise.all(ids.map((id) => client.read(id)));
-    const fractions = jobs.map((job) => job?.progress?.fraction ?? 0);
-    const begun = ids.filter((_, place) => fractions[place] > 0 && fractions[place] < 0.5);
-    return begun.length > 0 && begun;
-  };
-  return { ids, begun: await vi.waitUntil(begin, { timeout: 600_000, interval: 100 }) };
-}
-
 /** Disturbs jobs that run. A drain may end those that had begun, but work must be left after it. */
 async function whileJobsRun(scene: Scene, disturb: () => Promise<string>, service?: string): Promise<string> {
-  const { ids, begun } = await running(scene);
+  const { ids, begun } = await scene.running();
   const seen = await disturb();
   const over = Date.now();
   const ready = await readyAgain(service);
@@ -79,7 +67,7 @@ export const killed = (service: string) => (scene: Scene) =>
 
 export async function drained(scene: Scene): Promise<string> {
   // Longer than LEHR_DRAIN_S.
-  const { ids } = await running(scene);
+  const { ids } = await scene.running();
   const [container] = await containersOf('worker-cpu');
   const began = performance.now();
   await compose('stop', 'worker-cpu');

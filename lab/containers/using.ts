@@ -5,11 +5,11 @@ import { expect } from 'vitest';
 import { JobSchema } from '../../packages/shared/src/index.ts';
 import { launchBrowser } from '../../test/support/browser.ts';
 import { verified } from '../../test/support/webhook-receiver.ts';
+import { PROMPT } from '../scene.ts';
 import { compose, containersOf, docker, ROOT } from './compose.ts';
 import { HOOK, type Scene } from './world.ts';
 
 const SAMPLES = join(ROOT, 'test/golden/samples');
-const PROMPT = 'a red circle on a blue background';
 const seconds = (since: number): string => `${((performance.now() - since) / 1000).toFixed(1)} s`;
 
 export async function up(scene: Scene): Promise<string> {

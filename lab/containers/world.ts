@@ -37,6 +37,10 @@ export async function newScene(): Promise<Scene> {
       await follow();
       return scene.slowJobs(...args);
     },
+    running: async () => {
+      await follow();
+      return scene.running();
+    },
     judged: async () => {
       await follow();
       return scene.judged();
