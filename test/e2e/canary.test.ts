@@ -177,7 +177,7 @@ test('A version that takes twice as long is rolled back, although the process th
   const { jobs, rollout } = await runUntilDecided(world);
   expect(rollout).toMatchObject({ state: 'rolled-back', changed_by: 'lehr' });
   expect(rollout.reason).toMatch(
-    /^of \d+ canary jobs \d+ took more than 1\.25 times as long as a comparable stable one and /,
+    /^of \d+ canary jobs \d+ took more than 1\.25 times as long as a comparable stable one; evidence \d+, limit 400$/,
   );
   expect(new Set(jobs.map(({ status }) => status))).toEqual(new Set(['succeeded']));
   expect(rollout.history).toHaveLength(2);
