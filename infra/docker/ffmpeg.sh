@@ -12,7 +12,7 @@ mkdir -p /ffmpeg/about /ffmpeg/source
 cd /ffmpeg/source
 apt-get source ffmpeg
 cd ffmpeg-*/
-# The demuxers are those that apps/worker/src/audio/ffmpeg.ts asks for by name.
+# The demuxers are those that apps/worker/src/parent/audio/ffmpeg.ts asks for by name.
 ./configure --disable-everything --disable-autodetect --disable-network --disable-doc --disable-debug \
   --disable-ffplay --disable-ffprobe --disable-avdevice --disable-postproc --disable-swscale \
   --enable-protocol=pipe,cache,subfile \

@@ -177,7 +177,7 @@ async function checkOnce({ path, ...check }) {
 function workersOf({ drainMs, workerPort }, env, { url, key, workers }) {
   if (workers === undefined) return app('worker', env, drainMs + WORKER_SPARE_MS);
   const request = JSON.stringify({ url, workers, firstPort: workerPort });
-  const program = join(ROOT, 'apps/worker/dist/local-fleet/main.js');
+  const program = join(ROOT, 'apps/worker/dist/programs/local-fleet/main.js');
   const command = [process.execPath, program, request];
   return serviceOf('fleet', command, { ...env, LEHR_API_KEY: key }, drainMs + FLEET_SPARE_MS);
 }

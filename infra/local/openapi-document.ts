@@ -1,7 +1,7 @@
 /** The OpenAPI document of the API, without a running API or Redis. */
 import { readFile } from 'node:fs/promises';
-import type { ApiParts } from '../../apps/api/src/api.ts';
 import { createApp } from '../../apps/api/src/app.ts';
+import type { ApiParts } from '../../apps/api/src/parts.ts';
 import { parseRegistry } from '../../packages/shared/src/index.ts';
 
 const MODELS = new URL('../../packages/demo-models/models/models.yaml', import.meta.url);

@@ -1,11 +1,11 @@
 /** docs/metrics.md: every metric of the list, and what reads it. */
 import { METRICS } from '@lehr/shared';
-import { CHARTS } from '../../apps/api/src/charts/queries.ts';
-import { API_METRICS } from '../../packages/shared/src/metric-lists/api.ts';
-import type { MetricFacts } from '../../packages/shared/src/metric-lists/facts.ts';
-import { INFERENCE_METRICS } from '../../packages/shared/src/metric-lists/inference.ts';
-import { JOB_METRICS } from '../../packages/shared/src/metric-lists/jobs.ts';
-import { WORKER_METRICS } from '../../packages/shared/src/metric-lists/worker.ts';
+import { CHARTS } from '../../apps/api/src/operations/queries.ts';
+import { API_METRICS } from '../../packages/shared/src/base/metric-lists/api.ts';
+import type { MetricFacts } from '../../packages/shared/src/base/metric-lists/facts.ts';
+import { INFERENCE_METRICS } from '../../packages/shared/src/base/metric-lists/inference.ts';
+import { JOB_METRICS } from '../../packages/shared/src/base/metric-lists/jobs.ts';
+import { WORKER_METRICS } from '../../packages/shared/src/base/metric-lists/worker.ts';
 import { ALERT_GROUPS } from './alerts.ts';
 import { DASHBOARDS } from './dashboards/index.ts';
 import { objectiveRecordings } from './objectives.ts';
@@ -63,7 +63,7 @@ export function metricsPage(): string {
   });
   return `# Metrics
 
-Made by \`npm run docs\` from [the lists of metrics](../packages/shared/src/metric-lists); do not edit.
+Made by \`npm run docs\` from [the lists of metrics](../packages/shared/src/base/metric-lists); do not edit.
 
 API processes serve these ${Object.keys(METRICS).length} metrics at \`/metrics\`, each worker its own at the same path of \`LEHR_WORKER_PORT\`. Times are in
 seconds, sizes in bytes. Labels have few values: a model, its version, a class, an outcome; never a job, and a tenant only where

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 
 const VERSION = /^(\d+)\.(\d+)\.(\d+)$/;
 /** Texts that name the version once. */
-const CODE = ['packages/shared/src/version.ts', 'infra/docker/docker-bake.hcl'];
+const CODE = ['packages/shared/src/base/version.ts', 'infra/docker/docker-bake.hcl'];
 
 /** `wanted` is a version above the current one, or `major`, `minor` or `patch`. Throws for anything else. */
 export function nextVersion(current, wanted) {

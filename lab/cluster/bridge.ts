@@ -3,7 +3,7 @@
  * worker serves, and is gone when the worker has ended: its process gets SIGTERM when the pod shall end, and SIGKILL after the grace
  * period.
  */
-import { WorkerProcess } from '../../apps/worker/src/local-fleet/worker-process.ts';
+import { WorkerProcess } from '../../apps/worker/src/programs/local-fleet/worker-process.ts';
 import { type BridgedProcess, planBridge } from './bridge-plan.ts';
 import type { Kube, Watch } from './kube.ts';
 import { type Pod, pathOf } from './objects.ts';

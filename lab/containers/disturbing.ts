@@ -139,7 +139,7 @@ export async function upgraded(scene: Scene): Promise<string> {
     await composeIn(before, 'build', 'api', 'worker-cpu');
     await composeIn(before, ...UP);
     await compose('build', 'api', 'worker-cpu');
-    const doctor = ['node', 'apps/worker/dist/doctor/main.js', '--upgrade'];
+    const doctor = ['node', 'apps/worker/dist/programs/doctor/main.js', '--upgrade'];
     const plan = await compose('run', '--rm', '--no-deps', '-T', 'worker-cpu', ...doctor);
     return await whileJobsRun(scene, async () => {
       for (const service of ['api', 'worker-cpu'])

@@ -1,6 +1,6 @@
 import type { Browser } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
-import { listen } from '../../apps/api/src/listen.ts';
+import { listen } from '../../apps/api/src/http/listen.ts';
 import { systemClock } from '../../packages/shared/src/index.ts';
 import { API_KEY, type ApiWorld, apiWorld, problemOf } from '../support/api-world.ts';
 import { chromiumPath, launchBrowser, openPage } from '../support/browser.ts';

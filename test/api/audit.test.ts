@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
-import { AuditLog } from '../../apps/api/src/audit/audit-log.ts';
-import { listen } from '../../apps/api/src/listen.ts';
+import { AuditLog } from '../../apps/api/src/access/audit/audit-log.ts';
+import { listen } from '../../apps/api/src/http/listen.ts';
 import {
   AUDIT_ACTIONS,
   type AuditEntry,

@@ -4,7 +4,7 @@ import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
-import { LargeBodies } from '../../apps/api/src/bodies/large-bodies.ts';
+import { LargeBodies } from '../../apps/api/src/http/bodies/large-bodies.ts';
 import { apiWorld } from '../support/api-world.ts';
 import { type KeyHolder, keyHolder } from '../support/key-holder.ts';
 import { startLehr } from '../support/lehr-process.ts';

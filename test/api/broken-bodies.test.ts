@@ -1,7 +1,7 @@
 /** A caller that hangs up in the middle of its body is not an error of the server. */
 import { connect } from 'node:net';
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
-import { listen } from '../../apps/api/src/listen.ts';
+import { listen } from '../../apps/api/src/http/listen.ts';
 import { type Log, silentLog } from '../../packages/shared/src/index.ts';
 import { API_KEY, apiWorld } from '../support/api-world.ts';
 import { startRedis, type TestRedis } from '../support/redis.ts';

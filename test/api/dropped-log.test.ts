@@ -4,7 +4,7 @@ import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { expect, onTestFinished, test } from 'vitest';
-import { checkRedis } from '../../apps/worker/src/doctor/redis-checks.ts';
+import { checkRedis } from '../../apps/worker/src/programs/doctor/redis-checks.ts';
 import { blocksOf, readText } from '../house/readme.ts';
 import { apiWorld, problemOf } from '../support/api-world.ts';
 import { installation } from '../support/installation.ts';

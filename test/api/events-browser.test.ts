@@ -1,7 +1,7 @@
 /** The EventSource of a browser, on a page of another origin, with the signed link alone. */
 import type { Browser } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
-import { listen } from '../../apps/api/src/listen.ts';
+import { listen } from '../../apps/api/src/http/listen.ts';
 import { apiWorld, PUBLIC_URL } from '../support/api-world.ts';
 import { chromiumPath, launchBrowser, openPage } from '../support/browser.ts';
 import { startRedis, type TestRedis } from '../support/redis.ts';

@@ -2,7 +2,7 @@ import { readFile } from 'node:fs/promises';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest';
 import { EventFeeds } from '../../apps/api/src/follow/event-feed.ts';
 import { EventLinks } from '../../apps/api/src/follow/event-links.ts';
-import { listen } from '../../apps/api/src/listen.ts';
+import { listen } from '../../apps/api/src/http/listen.ts';
 import {
   type Clock,
   type JobEvent,

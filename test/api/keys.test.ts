@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
-import { anyOf } from '../../apps/api/src/auth/authenticator.ts';
-import { KeyStore } from '../../apps/api/src/auth/key-store.ts';
-import { StoredKeys } from '../../apps/api/src/auth/stored-keys.ts';
+import { anyOf } from '../../apps/api/src/access/auth/authenticator.ts';
+import { KeyStore } from '../../apps/api/src/access/auth/key-store.ts';
+import { StoredKeys } from '../../apps/api/src/access/auth/stored-keys.ts';
 import {
   ApiKeyListSchema,
   ApiKeySchema,

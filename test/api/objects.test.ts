@@ -1,6 +1,6 @@
 import { ulid } from 'ulid';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { sweepOutputs } from '../../apps/api/src/files/sweep-outputs.ts';
+import { sweepOutputs } from '../../apps/api/src/jobs/files/sweep-outputs.ts';
 import { systemClock, toObjectKey } from '../../packages/shared/src/index.ts';
 import { type ApiWorld, apiWorld, problemOf } from '../support/api-world.ts';
 import { startRedis, type TestRedis } from '../support/redis.ts';

@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { type IncomingMessage, request } from 'node:http';
 import type { Browser } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
-import { listen } from '../../apps/api/src/listen.ts';
+import { listen } from '../../apps/api/src/http/listen.ts';
 import {
   JOB_REQUESTS,
   PROGRESS_EVENT,

@@ -2,7 +2,7 @@
 import { execFile, execFileSync } from 'node:child_process';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
-import { listen } from '../../apps/api/src/listen.ts';
+import { listen } from '../../apps/api/src/http/listen.ts';
 import { ENV } from '../../packages/shared/src/config/env.ts';
 import {
   AUDIT_ACTIONS,

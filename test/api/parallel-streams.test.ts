@@ -1,6 +1,6 @@
 /** The limit of open streams holds for requests that arrive together, as they do over real connections. */
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
-import { listen } from '../../apps/api/src/listen.ts';
+import { listen } from '../../apps/api/src/http/listen.ts';
 import { type ApiWorld, apiWorld, jobOf } from '../support/api-world.ts';
 import { keyHolder } from '../support/key-holder.ts';
 import { startRedis, type TestRedis } from '../support/redis.ts';

@@ -6,11 +6,11 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, expect, onTestFinished, test, vi } from 'vitest';
-import { readApiSettings } from '../../apps/api/src/env.ts';
+import { readApiSettings } from '../../apps/api/src/base/env.ts';
 import { Backlog } from '../../apps/api/src/fleet/backlog.ts';
 import { FleetView } from '../../apps/api/src/fleet/fleet-view.ts';
 import { PoolScaler } from '../../apps/api/src/fleet/pool-scaler.ts';
-import { listen } from '../../apps/api/src/listen.ts';
+import { listen } from '../../apps/api/src/http/listen.ts';
 import {
   endStarting,
   newWorkerId,

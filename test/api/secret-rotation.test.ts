@@ -2,7 +2,7 @@ import { execFile } from 'node:child_process';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
-import { fingerprint } from '../../apps/api/src/fingerprints.ts';
+import { fingerprint } from '../../apps/api/src/access/fingerprints.ts';
 import { keysOf } from '../../packages/shared/src/redis/index.ts';
 import { blocksOf, readText } from '../house/readme.ts';
 import { type Env, installation } from '../support/installation.ts';

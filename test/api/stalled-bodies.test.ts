@@ -1,9 +1,9 @@
 /** JSON bodies that stop half-way hold a bounded part of the memory, for a bounded time, and leave room for other tenants. */
 import { connect, type Socket } from 'node:net';
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
-import { BodyReads } from '../../apps/api/src/bodies/body-reads.ts';
-import { inTurns } from '../../apps/api/src/in-turns.ts';
-import { listen } from '../../apps/api/src/listen.ts';
+import { BodyReads } from '../../apps/api/src/http/bodies/body-reads.ts';
+import { inTurns } from '../../apps/api/src/http/in-turns.ts';
+import { listen } from '../../apps/api/src/http/listen.ts';
 import { systemClock } from '../../packages/shared/src/index.ts';
 import { type ApiWorld, apiWorld } from '../support/api-world.ts';
 import { keyHolder } from '../support/key-holder.ts';

@@ -1,7 +1,7 @@
 /** What a tenant may store and upload: enforced before and while a body is read, and freed by deletion and expiry. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { Files } from '../../apps/api/src/files/files.ts';
-import { StorageQuota } from '../../apps/api/src/limits/storage-quota.ts';
+import { Files } from '../../apps/api/src/jobs/files/files.ts';
+import { StorageQuota } from '../../apps/api/src/jobs/room/storage-quota.ts';
 import { ApiKeyListSchema, LehrError, parseRegistry } from '../../packages/shared/src/index.ts';
 import { type ApiWorld, apiWorld, jobOf, MODELS, problemOf } from '../support/api-world.ts';
 import { type KeyHolder, keyHolder } from '../support/key-holder.ts';

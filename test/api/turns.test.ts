@@ -1,8 +1,8 @@
 /** A caller with more requests than are active at a time keeps no other caller waiting. */
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
-import { inTurns } from '../../apps/api/src/in-turns.ts';
-import { ActiveRequests } from '../../apps/api/src/limits/active-requests.ts';
-import { listen } from '../../apps/api/src/listen.ts';
+import { inTurns } from '../../apps/api/src/http/in-turns.ts';
+import { listen } from '../../apps/api/src/http/listen.ts';
+import { ActiveRequests } from '../../apps/api/src/http/turns/active-requests.ts';
 import { API_KEY, type ApiWorld, apiWorld, problemOf } from '../support/api-world.ts';
 import { type KeyHolder, keyHolder } from '../support/key-holder.ts';
 import { manualClock } from '../support/manual-clock.ts';

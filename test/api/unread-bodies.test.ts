@@ -1,7 +1,7 @@
 /** A request that is refused before its body is read gets its answer, and the server reads no more of it. */
 import { connect } from 'node:net';
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
-import { listen } from '../../apps/api/src/listen.ts';
+import { listen } from '../../apps/api/src/http/listen.ts';
 import { API_KEY, type ApiWorld, apiWorld } from '../support/api-world.ts';
 import { keyHolder } from '../support/key-holder.ts';
 import { startRedis, type TestRedis } from '../support/redis.ts';

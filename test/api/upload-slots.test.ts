@@ -1,9 +1,9 @@
 /** An upload holds one of few slots: each malformed, slow or broken upload gets an answer and gives its slot back. */
 import { connect } from 'node:net';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { Files } from '../../apps/api/src/files/files.ts';
-import { inTurns } from '../../apps/api/src/in-turns.ts';
-import { listen } from '../../apps/api/src/listen.ts';
+import { inTurns } from '../../apps/api/src/http/in-turns.ts';
+import { listen } from '../../apps/api/src/http/listen.ts';
+import { Files } from '../../apps/api/src/jobs/files/files.ts';
 import { API_KEY, type ApiWorld, apiWorld, problemOf } from '../support/api-world.ts';
 import { keyHolder } from '../support/key-holder.ts';
 import { startRedis, type TestRedis } from '../support/redis.ts';

@@ -1,8 +1,8 @@
 import { getEventListeners } from 'node:events';
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
 import { JobWaits } from '../../apps/api/src/follow/wait.ts';
-import { inTurns } from '../../apps/api/src/in-turns.ts';
-import { listen } from '../../apps/api/src/listen.ts';
+import { inTurns } from '../../apps/api/src/http/in-turns.ts';
+import { listen } from '../../apps/api/src/http/listen.ts';
 import { type JobId, systemClock, type TenantId } from '../../packages/shared/src/index.ts';
 import type { JobRecord } from '../../packages/shared/src/records/index.ts';
 import { API_KEY, type ApiWorld, apiWorld, jobOf } from '../support/api-world.ts';

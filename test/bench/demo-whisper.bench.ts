@@ -3,9 +3,9 @@
  * and with noise. espeak-ng speaks the sentences; without it nothing is measured.
  */
 import { dirname, join } from 'node:path';
-import { decodeAudio } from '../../apps/worker/src/audio/decode.ts';
-import { logMelWindow } from '../../apps/worker/src/audio/log-mel.ts';
-import { readWaveform } from '../../apps/worker/src/audio/waveform.ts';
+import { decodeAudio } from '../../apps/worker/src/parent/audio/decode.ts';
+import { logMelWindow } from '../../apps/worker/src/parent/audio/log-mel.ts';
+import { readWaveform } from '../../apps/worker/src/parent/audio/waveform.ts';
 import { demoModelsFile } from '../../packages/demo-models/src/index.ts';
 import {
   hasEspeak,

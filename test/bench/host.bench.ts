@@ -4,15 +4,15 @@
  * may take for a step, as a run of ONNX Runtime does. The time of a run is not counted.
  */
 
-import { NoiseDrawer } from '../../apps/worker/src/diffusion/noise-drawer.ts';
-import { parseSchedulerConfig } from '../../apps/worker/src/diffusion/scheduler-config.ts';
-import { Unet } from '../../apps/worker/src/diffusion/unet.ts';
-import { Lane } from '../../apps/worker/src/engine/diffusion/lane.ts';
-import { LaneSample } from '../../apps/worker/src/engine/diffusion/lane-sample.ts';
-import type { DiffusionSample, SampleId } from '../../apps/worker/src/engine/protocol.ts';
-import { RowCap } from '../../apps/worker/src/engine/row-cap.ts';
-import type { RuntimeSession } from '../../apps/worker/src/runtime/runtime.ts';
-import { elementCount, type FloatType, floatTensor } from '../../apps/worker/src/runtime/tensor.ts';
+import { Lane } from '../../apps/worker/src/engine/diffusion/lane/lane.ts';
+import { LaneSample } from '../../apps/worker/src/engine/diffusion/lane/lane-sample.ts';
+import { NoiseDrawer } from '../../apps/worker/src/engine/diffusion/noise-drawer.ts';
+import { parseSchedulerConfig } from '../../apps/worker/src/engine/diffusion/scheduler-config.ts';
+import { Unet } from '../../apps/worker/src/engine/diffusion/unet.ts';
+import { RowCap } from '../../apps/worker/src/engine/lanes/row-cap.ts';
+import type { DiffusionSample, SampleId } from '../../apps/worker/src/engine/protocol/messages.ts';
+import type { RuntimeSession } from '../../apps/worker/src/engine/runtime/runtime.ts';
+import { elementCount, type FloatType, floatTensor } from '../../apps/worker/src/engine/runtime/tensor.ts';
 import type { SamplerName } from '../../packages/shared/src/index.ts';
 import { systemClock } from '../../packages/shared/src/index.ts';
 import type { SampledFigure } from './harness.ts';

@@ -9,7 +9,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { Queue } from 'bullmq';
-import { readApiSettings } from '../../apps/api/src/env.ts';
+import { readApiSettings } from '../../apps/api/src/base/env.ts';
 import { startApi } from '../../apps/api/src/start.ts';
 import { silentLog } from '../../packages/shared/src/index.ts';
 import { openRedis, redisReady } from '../../packages/shared/src/redis/index.ts';

@@ -4,11 +4,11 @@
  * steps of a lane.
  */
 import { dirname, join } from 'node:path';
-import { warmUp } from '../../apps/worker/src/engine/diffusion/warm-up.ts';
-import { ROW_LADDER, RowCap } from '../../apps/worker/src/engine/row-cap.ts';
-import { probeRow } from '../../apps/worker/src/models/diffusion/check-unet.ts';
-import { openDiffusionModel } from '../../apps/worker/src/models/diffusion/diffusion-folder.ts';
-import { onnxRuntime } from '../../apps/worker/src/runtime/onnx.ts';
+import { probeRow } from '../../apps/worker/src/engine/diffusion/folder/check-unet.ts';
+import { openDiffusionModel } from '../../apps/worker/src/engine/diffusion/folder/diffusion-folder.ts';
+import { warmUp } from '../../apps/worker/src/engine/diffusion/lane/warm-up.ts';
+import { ROW_LADDER, RowCap } from '../../apps/worker/src/engine/lanes/row-cap.ts';
+import { onnxRuntime } from '../../apps/worker/src/engine/runtime/onnx.ts';
 import { demoModelsFile } from '../../packages/demo-models/src/index.ts';
 import { systemClock } from '../../packages/shared/src/index.ts';
 import type { Figure, RatioFigure } from './harness.ts';

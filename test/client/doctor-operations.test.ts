@@ -1,7 +1,7 @@
 /** `lehr doctor` at an API whose readiness has its own listener. */
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
 import { createApp, createOperationsApp } from '../../apps/api/src/app.ts';
-import { listen } from '../../apps/api/src/listen.ts';
+import { listen } from '../../apps/api/src/http/listen.ts';
 import { checkApi } from '../../apps/cli/src/doctor/api-checks.ts';
 import type { Check } from '../../apps/cli/src/doctor/check.ts';
 import { Lehr } from '../../packages/client/src/index.ts';

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
-import { type Fetch, listen } from '../../apps/api/src/listen.ts';
+import { type Fetch, listen } from '../../apps/api/src/http/listen.ts';
 import { parseRegistry } from '../../packages/shared/src/index.ts';
 import { blocksOf, readText } from '../house/readme.ts';
 import { API_KEY } from '../support/api-world.ts';

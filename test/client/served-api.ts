@@ -1,6 +1,6 @@
 /** An API that listens on a port of this process, with a simulated worker: for tests that need no separate processes. */
 import { onTestFinished } from 'vitest';
-import { listen } from '../../apps/api/src/listen.ts';
+import { listen } from '../../apps/api/src/http/listen.ts';
 import { API_KEY, type ApiWorld, apiWorld } from '../support/api-world.ts';
 
 export interface ServedApi extends ApiWorld {

@@ -3,7 +3,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
-import { logMelWindow } from '../../apps/worker/src/audio/log-mel.ts';
+import { logMelWindow } from '../../apps/worker/src/parent/audio/log-mel.ts';
 import { demoModelsFile, writeTinyWhisper } from '../../packages/demo-models/src/index.ts';
 import { plainWaveform, sampleFile } from '../support/audio-golden.ts';
 import { Random } from '../support/random.ts';

@@ -1,5 +1,5 @@
 /** `node folder-store-program.mjs <root> <count>` puts objects into a folder store and prints one outcome per line. */
-import { toObjectKey } from '../../packages/shared/src/ids.ts';
+import { toObjectKey } from '../../packages/shared/src/base/ids.ts';
 import { openFolderStore } from '../../packages/shared/src/objects/folder.ts';
 
 const KEYS = 12;

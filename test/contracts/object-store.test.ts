@@ -5,7 +5,7 @@
 import { createHash } from 'node:crypto';
 import { ulid } from 'ulid';
 import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest';
-import { type ObjectKey, toObjectKey } from '../../packages/shared/src/ids.ts';
+import { type ObjectKey, toObjectKey } from '../../packages/shared/src/base/ids.ts';
 import { openFolderWorld, openS3World, type World } from './object-store-worlds.ts';
 
 const MINUTES = 60_000;

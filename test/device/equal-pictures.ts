@@ -6,9 +6,9 @@ import { fileURLToPath } from 'node:url';
 import {
   type DiffusionModel,
   openDiffusionModel,
-} from '../../apps/worker/src/models/diffusion/diffusion-folder.ts';
-import { onnxRuntime } from '../../apps/worker/src/runtime/onnx.ts';
-import type { Provider } from '../../apps/worker/src/runtime/runtime.ts';
+} from '../../apps/worker/src/engine/diffusion/folder/diffusion-folder.ts';
+import { onnxRuntime } from '../../apps/worker/src/engine/runtime/onnx.ts';
+import type { Provider } from '../../apps/worker/src/engine/runtime/runtime.ts';
 import {
   casesOf,
   type DiffusersCase,

@@ -2,11 +2,11 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { probeRow } from '../../apps/worker/src/models/diffusion/check-unet.ts';
-import { openDiffusionModel } from '../../apps/worker/src/models/diffusion/diffusion-folder.ts';
-import { onnxRuntime } from '../../apps/worker/src/runtime/onnx.ts';
-import type { Provider, RuntimeSession } from '../../apps/worker/src/runtime/runtime.ts';
-import type { Tensor } from '../../apps/worker/src/runtime/tensor.ts';
+import { probeRow } from '../../apps/worker/src/engine/diffusion/folder/check-unet.ts';
+import { openDiffusionModel } from '../../apps/worker/src/engine/diffusion/folder/diffusion-folder.ts';
+import { onnxRuntime } from '../../apps/worker/src/engine/runtime/onnx.ts';
+import type { Provider, RuntimeSession } from '../../apps/worker/src/engine/runtime/runtime.ts';
+import type { Tensor } from '../../apps/worker/src/engine/runtime/tensor.ts';
 import { LehrError } from '../../packages/shared/src/index.ts';
 import { usedMemory } from './device-machine.ts';
 import { type Spread, spreadOf } from './figures.ts';

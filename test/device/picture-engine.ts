@@ -5,8 +5,8 @@ import type {
   FromEngine,
   OpenedModel,
   SampleId,
-} from '../../apps/worker/src/engine/protocol.ts';
-import type { Provider } from '../../apps/worker/src/runtime/runtime.ts';
+} from '../../apps/worker/src/engine/protocol/messages.ts';
+import type { Provider } from '../../apps/worker/src/engine/runtime/runtime.ts';
 import { systemClock } from '../../packages/shared/src/index.ts';
 import { type TimedRun, timedRuntime } from './timed-runtime.ts';
 

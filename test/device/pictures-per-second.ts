@@ -1,7 +1,7 @@
 /** Pictures per second of Lehr's engine beside a bare loop of the same graphs, in turns. */
 import { join } from 'node:path';
 import { env, InferenceSession, Tensor } from 'onnxruntime-node';
-import type { Provider } from '../../apps/worker/src/runtime/runtime.ts';
+import type { Provider } from '../../apps/worker/src/engine/runtime/runtime.ts';
 import { type Spread, spreadOf } from './figures.ts';
 import { openPictureEngine } from './picture-engine.ts';
 

@@ -4,7 +4,7 @@ import { homedir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
-import type { Provider } from '../../apps/worker/src/runtime/runtime.ts';
+import type { Provider } from '../../apps/worker/src/engine/runtime/runtime.ts';
 import { deviceMachine } from './device-machine.ts';
 import { DEMO_DIFFUSION, demoLatents, demoPixels, fixtureLatents } from './equal-pictures.ts';
 import { demoTexts, demoWords, textExports, whisperExports } from './equal-words.ts';

@@ -1,6 +1,6 @@
 /** How long a step takes by rows: the run of the graph, and what Lehr adds to it. */
 
-import type { Provider } from '../../apps/worker/src/runtime/runtime.ts';
+import type { Provider } from '../../apps/worker/src/engine/runtime/runtime.ts';
 import { usedMemory } from './device-machine.ts';
 import { DEMO_DIFFUSION } from './equal-pictures.ts';
 import { type Spread, spreadOf } from './figures.ts';

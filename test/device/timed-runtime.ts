@@ -1,6 +1,6 @@
 /** ONNX Runtime with a clock: how long each run of a graph takes, copies to and from the device included. */
-import { onnxRuntime } from '../../apps/worker/src/runtime/onnx.ts';
-import type { InferenceRuntime } from '../../apps/worker/src/runtime/runtime.ts';
+import { onnxRuntime } from '../../apps/worker/src/engine/runtime/onnx.ts';
+import type { InferenceRuntime } from '../../apps/worker/src/engine/runtime/runtime.ts';
 
 export interface TimedRun {
   readonly path: string;

@@ -12,7 +12,7 @@ import { startRedis, type TestRedis } from '../support/redis-server.ts';
 import { type SimulatedWorkerOptions, simulatedWorker } from '../support/start-simulated-worker.ts';
 import { tempFolder } from '../support/tiny-models.ts';
 
-const FLEET = fileURLToPath(new URL('../../apps/worker/dist/local-fleet/main.js', import.meta.url));
+const FLEET = fileURLToPath(new URL('../../apps/worker/dist/programs/local-fleet/main.js', import.meta.url));
 /** Quick to shrink, but slower than several reports of a worker: a job that has just started is not in a report yet. */
 const POOLS = `pools:
   - name: all

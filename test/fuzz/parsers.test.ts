@@ -1,11 +1,11 @@
 /** Our own parsers on generated input, guided by coverage: each answers with a result that holds its promise, or with its own error. */
 import { expect, test } from 'vitest';
-import { decodeDataUri } from '../../apps/api/src/bodies/inline-audio.ts';
-import { checkJsonShape, MAX_DEPTH, MAX_VALUES } from '../../apps/api/src/bodies/json-shape.ts';
-import { UploadPace } from '../../apps/api/src/bodies/upload-pace.ts';
-import { readMultipart } from '../../apps/api/src/files/multipart.ts';
-import { sniffFormat } from '../../apps/worker/src/audio/sniff.ts';
-import { readWavHeader } from '../../apps/worker/src/audio/wav.ts';
+import { decodeDataUri } from '../../apps/api/src/http/bodies/inline-audio.ts';
+import { checkJsonShape, MAX_DEPTH, MAX_VALUES } from '../../apps/api/src/http/bodies/json-shape.ts';
+import { UploadPace } from '../../apps/api/src/http/bodies/upload-pace.ts';
+import { readMultipart } from '../../apps/api/src/jobs/files/multipart.ts';
+import { sniffFormat } from '../../apps/worker/src/parent/audio/sniff.ts';
+import { readWavHeader } from '../../apps/worker/src/parent/audio/wav.ts';
 import { LehrError, systemClock } from '../../packages/shared/src/index.ts';
 import { PCM16, silentFlac, wavChunk, wavFormat, wavOf } from '../support/audio-files.ts';
 import { Random } from '../support/random.ts';
@@ -47,7 +47,7 @@ function parsed(text: string): unknown {
 test('The check of a JSON body passes no text that is deeper or has more values than it allows', async () => {
   const deep = `${'['.repeat(MAX_DEPTH)}${']'.repeat(MAX_DEPTH)}`;
   const report = await guided({
-    files: ['api/src/bodies/json-shape.ts'],
+    files: ['api/src/http/bodies/json-shape.ts'],
     seeds: seedsOf('{"a":"\\\\\\"[","b":[1,2,{}]}', deep, `[${'1,'.repeat(MAX_VALUES - 2)}1]`, '"', '\\"'),
     random: new Random(SEED),
     inputs: 8000,
@@ -65,7 +65,7 @@ test('The multipart reader ends every body with its parts or with a refusal', as
   const part = 'content-disposition: form-data; name="content"; filename="a.wav"';
   const limits = { maxFileBytes: 4000, maxFiles: 2 };
   const report = await guided({
-    files: ['api/src/files/multipart.ts', 'multipart-parser/dist/lib/multipart.js'],
+    files: ['api/src/jobs/files/multipart.ts', 'multipart-parser/dist/lib/multipart.js'],
     seeds: seedsOf(
       `--x\r\n${part}\r\n\r\nbytes\r\n--x\r\ncontent-disposition: form-data; name="a"\r\n\r\nb\r\n--x--\r\n`,
       `preamble\r\n--x\r\n${part}\r\ncontent-type: audio/wav\r\n\r\n\r\n--x\r\n\r\n\r\n--x--`,
@@ -97,7 +97,7 @@ test('The multipart reader ends every body with its parts or with a refusal', as
 
 test('A WAV header is refused, or names a format within its bounds and data inside the file', async () => {
   const report = await guided({
-    files: ['worker/src/audio/wav.ts'],
+    files: ['worker/src/parent/audio/wav.ts'],
     seeds: seedsOf(
       wavOf(wavFormat(PCM16), wavChunk('data', Buffer.alloc(64))),
       wavOf(wavFormat({ ...PCM16, tag: 0xfffe }, Array(24).fill(0)), wavChunk('data', Buffer.alloc(8), 0)),
@@ -127,7 +127,7 @@ test('The format of every file is found or refused', async () => {
     '.snd',
   ];
   const report = await guided({
-    files: ['worker/src/audio/sniff.ts'],
+    files: ['worker/src/parent/audio/sniff.ts'],
     seeds: [
       ...heads.map((head) => Buffer.from(head.padEnd(200, '\0'), 'latin1')),
       Buffer.from(silentFlac({ seconds: 1, declaredSeconds: 1 })),
@@ -143,7 +143,7 @@ test('The format of every file is found or refused', async () => {
 
 test('The audio of a data: URI is never longer than the URI', async () => {
   const report = await guided({
-    files: ['api/src/bodies/inline-audio.ts'],
+    files: ['api/src/http/bodies/inline-audio.ts'],
     seeds: seedsOf(
       'data:audio/wav;base64,AAAA',
       'data:;base64,%2bAA%3d%3d',

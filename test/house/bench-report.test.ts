@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
-import { SIMULATED_T4 } from '../../apps/worker/src/runtime/simulated.ts';
+import { SIMULATED_T4 } from '../../apps/worker/src/engine/runtime/simulated.ts';
 import { planPictures, planSpeech } from '../bench/capacity/arithmetic.ts';
 import { DEVICES } from '../bench/capacity/assumptions.ts';
 import { capacityPage } from '../bench/capacity/page.ts';

@@ -6,8 +6,8 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { expect, test } from 'vitest';
 import { parse } from 'yaml';
-import { API_ENV } from '../../apps/api/src/env.ts';
-import { WORKER_ENV } from '../../apps/worker/src/env.ts';
+import { API_ENV } from '../../apps/api/src/base/env.ts';
+import { WORKER_ENV } from '../../apps/worker/src/parent/env.ts';
 import { ENV } from '../../packages/shared/src/index.ts';
 import { tempFolder } from '../support/tiny-models.ts';
 import { ROOT, readText } from './readme.ts';
@@ -166,10 +166,10 @@ test('Traces and logs of compose.yaml arrive at ports that Tempo and Loki listen
   expect(readText('infra/observe/alloy.alloy')).toContain(`http://loki:${loki}/loki/api/v1/push`);
   const sources = readText('infra/observe/grafana-provisioning/datasource.yaml');
   // The name of the field in Lehr's logs, and that of the label of its exemplars.
-  expect(readText('apps/api/src/middleware/observe.ts')).toContain('trace: traceIdOf(traceparent)');
+  expect(readText('apps/api/src/http/middleware/observe.ts')).toContain('trace: traceIdOf(traceparent)');
   expect(sources).toContain(`'"trace":"([0-9a-f]{32})"'`);
   expect(sources).toContain('| json | trace="$${__trace.traceId}"');
-  expect(readText('packages/shared/src/metrics.ts')).toContain('{ trace_id: traceId }');
+  expect(readText('packages/shared/src/base/metrics.ts')).toContain('{ trace_id: traceId }');
   expect(sources).toContain('{ name: trace_id, datasourceUid: tempo }');
 });
 

@@ -1,7 +1,7 @@
 /** Every code of the closed list of errors is one that a test provokes and expects. */
 import { execFileSync } from 'node:child_process';
 import { expect, test } from 'vitest';
-import { ERROR_CODES } from '../../packages/shared/src/errors.ts';
+import { ERROR_CODES } from '../../packages/shared/src/base/errors.ts';
 import { ROOT, readText } from './readme.ts';
 
 const MATCHER =

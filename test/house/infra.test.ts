@@ -110,7 +110,7 @@ test('ffmpeg.sh builds every demuxer and every other part that the worker asks f
     (new RegExp(`--enable-${kind}='?([\\w,*]+)`).exec(readText('infra/docker/ffmpeg.sh'))?.[1] ?? '').split(
       ',',
     );
-  const source = readText('apps/worker/src/audio/ffmpeg.ts');
+  const source = readText('apps/worker/src/parent/audio/ffmpeg.ts');
   const names = /const DEMUXERS[^{]*\{([^}]*)\}/.exec(source)?.[1].matchAll(/'(\w+)'/g) ?? [];
   expect(parts('demuxer')).toEqual([...names].map(([, name]) => name));
   expect(parts('protocol').join()).toBe(/-protocol_whitelist ([\w,]+) /.exec(source)?.[1]);

@@ -18,81 +18,15 @@ interface Door {
 /** A file of each of these rooms of apps/api. */
 const inApi = (...rooms: readonly string[]): string[] => rooms.map((room) => `apps/api/src/${room}/room.ts`);
 
-const API_ARROWS: readonly Door[] = [
-  {
-    source: '../routes/health.ts',
-    refused: inApi(
-      ...[
-        'calls',
-        'jobs',
-        'webhooks',
-        'follow',
-        'fleet',
-        'files',
-        'middleware',
-        'limits',
-        'auth',
-        'dialects',
-      ],
-    ),
-    allowed: ['apps/api/src/app.ts'],
-  },
-  {
-    source: '../dialects/answer-errors.ts',
-    refused: inApi('routes', 'webhooks', 'jobs', 'middleware'),
-    allowed: inApi('admin'),
-  },
-  { source: '../admin/board.ts', refused: inApi('routes', 'dialects', 'jobs'), allowed: [] },
-  { source: '../api.ts', refused: inApi('calls', 'jobs', 'middleware'), allowed: inApi('routes', 'admin') },
-  {
-    source: '../calls/make-job.ts',
-    refused: inApi('jobs', 'webhooks', 'follow', 'fleet', 'files', 'middleware', 'limits', 'auth'),
-    allowed: inApi('routes', 'dialects'),
-  },
-  {
-    source: '../jobs/submit.ts',
-    refused: inApi('webhooks', 'follow', 'fleet', 'files', 'middleware', 'limits', 'auth', 'bodies'),
-    allowed: inApi('routes', 'calls'),
-  },
-  { source: '../../jobs/find.ts', refused: inApi('webhooks/a'), allowed: inApi('routes/jobs') },
-  {
-    source: '../webhooks/hook.ts',
-    refused: inApi('follow', 'fleet', 'files', 'middleware', 'limits', 'auth'),
-    allowed: inApi('jobs', 'calls'),
-  },
-  {
-    source: '../follow/channels.ts',
-    refused: inApi('fleet', 'files', 'middleware', 'limits', 'auth'),
-    allowed: inApi('jobs', 'webhooks'),
-  },
-  {
-    source: '../fleet/fleet-view.ts',
-    refused: inApi('files', 'middleware', 'limits', 'auth'),
-    allowed: inApi('jobs'),
-  },
-  {
-    source: '../files/files.ts',
-    refused: inApi('fleet', 'middleware', 'limits', 'auth'),
-    allowed: inApi('jobs'),
-  },
-  {
-    source: '../middleware/auth.ts',
-    refused: inApi('fleet', 'files', 'limits', 'auth'),
-    allowed: inApi('calls', 'routes'),
-  },
-  {
-    source: '../session/session-store.ts',
-    refused: inApi('jobs', 'fleet', 'limits', 'auth'),
-    allowed: inApi('middleware', 'routes'),
-  },
-  { source: '../limits/quota.ts', refused: inApi('auth'), allowed: inApi('middleware', 'jobs') },
-];
-
 const DOORS: readonly Door[] = [
   {
     source: 'bullmq',
-    refused: ['apps/worker/src/intake/a.ts', 'packages/shared/src/records/a.ts', 'apps/api/src/jobs/a.ts'],
-    allowed: ['packages/shared/src/queue/a.ts', 'apps/api/src/admin/a.ts', 'test/queue/a.test.ts'],
+    refused: [
+      'apps/worker/src/parent/intake/a.ts',
+      'packages/shared/src/records/a.ts',
+      'apps/api/src/jobs/a.ts',
+    ],
+    allowed: ['packages/shared/src/queue/a.ts', 'apps/api/src/routes/admin/a.ts', 'test/queue/a.test.ts'],
   },
   {
     source: 'ioredis',
@@ -101,7 +35,7 @@ const DOORS: readonly Door[] = [
   },
   {
     source: '@aws-sdk/client-s3',
-    refused: ['packages/shared/src/objects/folder.ts', 'apps/worker/src/intake/c.ts'],
+    refused: ['packages/shared/src/objects/folder.ts', 'apps/worker/src/parent/intake/c.ts'],
     allowed: ['packages/shared/src/objects/s3.ts', 'packages/shared/src/objects/s3-folder.ts'],
   },
   {
@@ -109,51 +43,55 @@ const DOORS: readonly Door[] = [
     refused: ['apps/api/src/webhooks/d.ts', 'packages/shared/src/egress/guard.ts'],
     allowed: ['packages/shared/src/egress/addresses.ts'],
   },
-  { source: 'pino', refused: ['apps/api/src/d.ts'], allowed: ['packages/shared/src/log.ts'] },
-  { source: 'prom-client', refused: ['apps/worker/src/e.ts'], allowed: ['packages/shared/src/metrics.ts'] },
+  { source: 'pino', refused: ['apps/api/src/d.ts'], allowed: ['packages/shared/src/base/log.ts'] },
+  {
+    source: 'prom-client',
+    refused: ['apps/worker/src/e.ts'],
+    allowed: ['packages/shared/src/base/metrics.ts'],
+  },
   {
     source: '@opentelemetry/api',
-    refused: ['apps/api/src/middleware/e.ts', 'packages/shared/src/tracing/tracing.ts'],
-    allowed: ['packages/shared/src/tracing/otlp.ts'],
+    refused: ['apps/api/src/http/middleware/e.ts', 'packages/shared/src/base/tracing/tracing.ts'],
+    allowed: ['packages/shared/src/base/tracing/otlp.ts'],
   },
-  { source: 'ulid', refused: ['apps/api/src/jobs/f.ts'], allowed: ['packages/shared/src/ids.ts'] },
+  { source: 'ulid', refused: ['apps/api/src/jobs/f.ts'], allowed: ['packages/shared/src/base/ids.ts'] },
   {
     source: 'yaml',
-    refused: ['apps/worker/src/models/g.ts'],
-    allowed: ['packages/shared/src/registry.ts', 'packages/shared/src/models-yaml.ts'],
+    refused: ['apps/worker/src/engine/models/g.ts'],
+    allowed: ['packages/shared/src/models/registry.ts', 'packages/shared/src/models/models-yaml.ts'],
   },
   {
     source: 'hono',
     refused: [
       'packages/shared/src/h.ts',
-      ...inApi('jobs', 'webhooks', 'follow', 'fleet', 'files', 'limits', 'auth'),
+      ...inApi('jobs', 'webhooks', 'jobs/files', 'follow', 'fleet', 'http/bodies', 'access'),
     ],
     allowed: [
       'apps/api/src/h.ts',
-      ...inApi('admin', 'routes/jobs', 'dialects/openai', 'calls', 'middleware'),
+      ...inApi('routes/admin', 'routes/jobs', 'dialects/openai', 'jobs/requests', 'http', 'http/middleware'),
     ],
   },
-  { source: 'hono/csrf', refused: ['apps/worker/src/i.ts'], allowed: ['apps/api/src/admin/i.ts'] },
+  { source: 'hono/csrf', refused: ['apps/worker/src/i.ts'], allowed: ['apps/api/src/routes/admin/i.ts'] },
   { source: '@hono/node-server', refused: ['apps/worker/src/j.ts'], allowed: ['apps/api/src/j.ts'] },
   {
     source: 'rate-limiter-flexible',
     refused: ['apps/api/src/jobs/w.ts', 'packages/shared/src/queue/w.ts'],
-    allowed: ['apps/api/src/limits/quotas.ts'],
+    allowed: ['apps/api/src/access/quotas.ts'],
   },
   {
     source: 'proxy-addr',
-    refused: ['apps/api/src/limits/pa.ts', 'apps/api/src/middleware/pa.ts'],
-    allowed: ['apps/api/src/middleware/caller-address.ts'],
+    refused: ['apps/api/src/access/pa.ts', 'apps/api/src/http/middleware/pa.ts'],
+    allowed: ['apps/api/src/http/middleware/caller-address.ts'],
   },
   {
     source: 'lru-cache',
-    refused: ['apps/worker/src/diffusion/ad.ts', 'apps/worker/src/engine/ad.ts'],
-    allowed: ['apps/worker/src/diffusion/text-encoder.ts'],
+    refused: ['apps/worker/src/engine/diffusion/ad.ts', 'apps/worker/src/engine/ad.ts'],
+    allowed: ['apps/worker/src/engine/diffusion/text-encoder.ts'],
   },
   {
     source: '@remix-run/multipart-parser',
-    refused: ['apps/api/src/routes/ab.ts', 'apps/api/src/files/files.ts'],
-    allowed: ['apps/api/src/files/multipart.ts'],
+    refused: ['apps/api/src/routes/ab.ts', 'apps/api/src/jobs/files/files.ts'],
+    allowed: ['apps/api/src/jobs/files/multipart.ts'],
   },
   {
     source: 'standardwebhooks',
@@ -171,28 +109,30 @@ const DOORS: readonly Door[] = [
     allowed: ['apps/studio/src/charts/plot.ts'],
   },
   { source: 'preact', refused: ['apps/api/src/pr.ts'], allowed: ['apps/studio/src/make/pr.ts'] },
-  { source: '@bull-board/api', refused: ['apps/api/src/k.ts'], allowed: ['apps/api/src/admin/k.ts'] },
+  { source: '@bull-board/api', refused: ['apps/api/src/k.ts'], allowed: ['apps/api/src/routes/admin/k.ts'] },
   {
     source: 'onnxruntime-node',
-    refused: ['apps/worker/src/engine/l.ts', 'apps/worker/src/runtime/l.ts'],
-    allowed: ['apps/worker/src/runtime/onnx.ts'],
+    refused: ['apps/worker/src/engine/l.ts', 'apps/worker/src/engine/runtime/l.ts'],
+    allowed: ['apps/worker/src/engine/runtime/onnx.ts'],
   },
   {
     source: 'protobufjs',
-    refused: ['packages/onnx-model/src/m.ts', 'apps/worker/src/models/m.ts'],
+    refused: ['packages/onnx-model/src/m.ts', 'apps/worker/src/engine/models/m.ts'],
     allowed: ['packages/onnx-model/src/codec.ts'],
   },
   {
     source: 'sharp',
-    refused: ['apps/worker/src/diffusion/n.ts', 'apps/api/src/jobs/present.ts'],
-    allowed: ['apps/worker/src/delivery/image-file.ts', 'apps/worker/src/runs/picture-input.ts'],
+    refused: ['apps/worker/src/engine/diffusion/n.ts', 'apps/api/src/jobs/present.ts'],
+    allowed: [
+      'apps/worker/src/parent/delivery/image-file.ts',
+      'apps/worker/src/parent/runs/picture-input.ts',
+    ],
   },
   {
     source: '@huggingface/tokenizers',
-    refused: ['apps/worker/src/diffusion/text-encoder.ts'],
-    allowed: ['apps/worker/src/diffusion/tokenizer.ts', 'apps/worker/src/whisper/tokenizer.ts'],
+    refused: ['apps/worker/src/engine/diffusion/text-encoder.ts'],
+    allowed: ['apps/worker/src/engine/diffusion/tokenizer.ts', 'apps/worker/src/engine/whisper/tokenizer.ts'],
   },
-  ...API_ARROWS,
   {
     source: '@lehr/worker',
     refused: ['apps/api/src/o.ts', 'packages/shared/src/o.ts'],
@@ -204,102 +144,49 @@ const DOORS: readonly Door[] = [
     allowed: ['test/support/p.ts'],
   },
   {
-    source: '../engine/lane.ts',
-    refused: ['packages/shared/src/queue/q.ts', 'apps/worker/src/intake/q.ts', 'apps/worker/src/runs/q.ts'],
-    allowed: ['apps/worker/src/q.ts'],
-  },
-  {
-    source: '../engine/protocol.ts',
-    refused: ['packages/shared/src/queue/r.ts'],
-    allowed: ['apps/worker/src/runs/r.ts', 'apps/worker/src/fleet/r.ts'],
-  },
-  {
     source: '@lehr/shared/queue',
-    refused: ['engine', 'diffusion', 'whisper', 'text', 'runtime', 'models', 'audio'].map(
-      (room) => `apps/worker/src/${room}/s.ts`,
-    ),
-    allowed: ['apps/worker/src/intake/s.ts', 'apps/api/src/jobs/s.ts'],
+    refused: ['apps/worker/src/engine/lanes/q.ts', 'apps/worker/src/parent/audio/q.ts'],
+    allowed: ['apps/worker/src/parent/intake/q.ts', 'apps/api/src/jobs/q.ts'],
   },
   {
     source: '@lehr/shared/model-cache',
-    refused: ['engine', 'runtime', 'models'].map((room) => `apps/worker/src/${room}/sb.ts`),
-    allowed: ['apps/worker/src/model-fetcher.ts', 'apps/worker/src/model-tools/sb.ts'],
+    refused: ['apps/worker/src/engine/folder/r.ts'],
+    allowed: ['apps/worker/src/parent/r.ts', 'apps/worker/src/programs/model-tools/r.ts'],
   },
   {
-    source: '../fleet/previews.ts',
-    refused: ['intake', 'delivery', 'runs', 'supervisor'].map((room) => `apps/worker/src/${room}/sa.ts`),
-    allowed: ['apps/worker/src/sa.ts'],
+    source: '../../engine/lanes/turns.ts',
+    refused: ['apps/worker/src/parent/runs/s.ts', 'apps/worker/src/parent/audio/s.ts'],
+    allowed: ['apps/worker/src/programs/tune/s.ts'],
+  },
+  {
+    source: '../../engine/protocol/messages.ts',
+    refused: ['apps/worker/src/parent/audio/t.ts'],
+    allowed: ['apps/worker/src/parent/runs/t.ts'],
+  },
+  {
+    source: '../supervisor/engine-supervisor.ts',
+    refused: ['apps/worker/src/parent/intake/u.ts'],
+    allowed: ['apps/worker/src/parent/runs/u.ts'],
   },
   {
     source: './supervisor/engine-supervisor.ts',
-    refused: ['apps/worker/src/queue-side.ts'],
-    allowed: ['apps/worker/src/engine-side.ts'],
-  },
-  {
-    source: '../intake/intake.ts',
-    refused: [
-      'apps/worker/src/runs/sb.ts',
-      'apps/worker/src/fleet/sb.ts',
-      'apps/worker/src/supervisor/sb.ts',
-    ],
-    allowed: [],
+    refused: ['apps/worker/src/parent/queue-side.ts'],
+    allowed: ['apps/worker/src/parent/engine-side.ts'],
   },
   {
     source: './intake/intake.ts',
-    refused: ['apps/worker/src/engine-side.ts'],
-    allowed: ['apps/worker/src/queue-side.ts'],
-  },
-  {
-    source: '../runs/runs.ts',
-    refused: ['engine', 'whisper', 'delivery', 'supervisor'].map((room) => `apps/worker/src/${room}/ta.ts`),
-    allowed: ['apps/worker/src/intake/ta.ts', 'apps/worker/src/fleet/ta.ts'],
-  },
-  {
-    source: '../../engine/lane.ts',
-    refused: ['apps/worker/src/models/diffusion/tb.ts', 'apps/worker/src/diffusion/samplers/tb.ts'],
-    allowed: ['apps/worker/src/engine/diffusion/tb.ts'],
-  },
-  {
-    source: '../models/whisper/whisper-folder.ts',
-    refused: ['diffusion', 'whisper', 'text', 'runtime'].map((room) => `apps/worker/src/${room}/tc.ts`),
-    allowed: ['apps/worker/src/engine/tc.ts', 'apps/worker/src/doctor/tc.ts'],
-  },
-  {
-    source: '../diffusion/unet.ts',
-    refused: ['whisper', 'text', 'runtime'].map((room) => `apps/worker/src/${room}/td.ts`),
-    allowed: ['apps/worker/src/engine/td.ts', 'apps/worker/src/models/td.ts'],
-  },
-  {
-    source: '../whisper/decoder.ts',
-    refused: ['diffusion', 'text', 'runtime'].map((room) => `apps/worker/src/${room}/te.ts`),
-    allowed: ['apps/worker/src/engine/te.ts', 'apps/worker/src/models/te.ts'],
-  },
-  {
-    source: '../text/tokenizer.ts',
-    refused: ['diffusion', 'whisper', 'runtime', 'runs', 'intake', 'audio'].map(
-      (room) => `apps/worker/src/${room}/tf.ts`,
-    ),
-    allowed: ['apps/worker/src/engine/tf.ts', 'apps/worker/src/models/tf.ts'],
-  },
-  {
-    source: '../intake/policy.ts',
-    refused: ['apps/worker/src/engine/t.ts'],
-    allowed: ['apps/worker/src/t.ts'],
-  },
-  {
-    source: '../runtime/tensor.ts',
-    refused: ['apps/worker/src/intake/u.ts', 'apps/worker/src/delivery/u.ts', 'apps/worker/src/audio/u.ts'],
-    allowed: ['apps/worker/src/engine/u.ts'],
+    refused: ['apps/worker/src/parent/engine-side.ts'],
+    allowed: ['apps/worker/src/parent/queue-side.ts'],
   },
   {
     source: '../audio/decode.ts',
-    refused: ['apps/worker/src/intake/y.ts'],
-    allowed: ['apps/worker/src/y.ts'],
+    refused: ['apps/worker/src/parent/runs/y.ts'],
+    allowed: ['apps/worker/src/programs/y.ts'],
   },
   {
     source: '../audio/audio-processor.ts',
     refused: [],
-    allowed: ['apps/worker/src/intake/z.ts'],
+    allowed: ['apps/worker/src/parent/runs/z.ts'],
   },
 ];
 

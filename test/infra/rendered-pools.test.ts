@@ -1,10 +1,10 @@
 /** Pools, scalers and probes of the chart are those that the programs know. Skipped without Helm. */
 import type { AddressInfo } from 'node:net';
 import { describe, expect, onTestFinished, test } from 'vitest';
-import { serveHealth } from '../../apps/worker/src/health.ts';
+import { serveHealth } from '../../apps/worker/src/parent/health.ts';
 import { openApiDocument } from '../../infra/local/openapi-document.ts';
 import { parseModels } from '../../packages/shared/src/config/models-file.ts';
-import { covers, parsePools } from '../../packages/shared/src/scaling/index.ts';
+import { covers, parsePools } from '../../packages/shared/src/fleet/scaling/index.ts';
 import { readText } from '../house/readme.ts';
 import { CASES, helm, objectsIn, objectsOf, template } from './helm.ts';
 import { ofKind, workloads } from './pod-facts.ts';

@@ -3,7 +3,7 @@ import { existsSync } from 'node:fs';
 import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { type FetchEvent, fetchModel } from '../../packages/shared/src/model-cache/index.ts';
+import { type FetchEvent, fetchModel } from '../../packages/shared/src/models/cache/index.ts';
 import { type Fault, type HubFile, type HubServer, listen, sha256, startHub } from '../support/hub-server.ts';
 import { tinyModelFiles } from '../support/model-folders.ts';
 import { tempFolder } from '../support/tiny-models.ts';

@@ -1,6 +1,6 @@
 /** The fetcher of a worker, while models.yaml changes. */
 import { expect, onTestFinished, test } from 'vitest';
-import { ModelFetcher } from '../../apps/worker/src/model-fetcher.ts';
+import { ModelFetcher } from '../../apps/worker/src/parent/model-fetcher.ts';
 import { parseRegistry, type Registry, silentLog, systemClock } from '../../packages/shared/src/index.ts';
 import { startHub } from '../support/hub-server.ts';
 import { tinyModelFiles } from '../support/model-folders.ts';

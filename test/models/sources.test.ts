@@ -2,7 +2,7 @@
 import { cp, readdir, readFile, symlink, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { beforeEach, expect, test, vi } from 'vitest';
-import { fetchModel } from '../../packages/shared/src/model-cache/index.ts';
+import { fetchModel } from '../../packages/shared/src/models/cache/index.ts';
 import { type HubFile, listen } from '../support/hub-server.ts';
 import { readFiles, tinyModelFiles } from '../support/model-folders.ts';
 import { tempFolder, tinyModels } from '../support/tiny-models.ts';

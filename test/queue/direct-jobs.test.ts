@@ -1,13 +1,13 @@
 /** Sending and ending jobs without a record, in a real Redis. */
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { newJobId, newWorkerId, type TenantId } from '../../packages/shared/src/index.ts';
 import {
   DirectJobs,
   type EndedRecord,
   MAX_DIRECT,
   type RunningRecord,
   readDirectJob,
-} from '../../packages/shared/src/direct/index.ts';
-import { newJobId, newWorkerId, type TenantId } from '../../packages/shared/src/index.ts';
+} from '../../packages/shared/src/queue/direct/index.ts';
 import { Admitter } from '../../packages/shared/src/queue/index.ts';
 import { type NewJob, parseEndedJob } from '../../packages/shared/src/records/index.ts';
 import { newJob, queueWorld } from '../support/queue-world.ts';

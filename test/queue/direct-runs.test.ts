@@ -1,7 +1,6 @@
 /** What a worker does with jobs without a record that it does not start, in a real Redis. */
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { DirectRuns } from '../../apps/worker/src/direct/direct-runs.ts';
-import { DirectJobs } from '../../packages/shared/src/direct/index.ts';
+import { DirectRuns } from '../../apps/worker/src/parent/intake/direct-runs.ts';
 import {
   LehrError,
   newJobId,
@@ -10,6 +9,7 @@ import {
   systemClock,
   type TenantId,
 } from '../../packages/shared/src/index.ts';
+import { DirectJobs } from '../../packages/shared/src/queue/direct/index.ts';
 import { Admitter } from '../../packages/shared/src/queue/index.ts';
 import { parseEndedJob } from '../../packages/shared/src/records/index.ts';
 import { newJob, queueWorld } from '../support/queue-world.ts';

@@ -14,9 +14,9 @@ import {
   WORKFLOW_QUEUE,
   WorkflowRunner,
 } from '../../packages/shared/src/queue/index.ts';
+import type { ReadyNode } from '../../packages/shared/src/queue/workflow/next.ts';
 import type { JobRecord, Move } from '../../packages/shared/src/records/index.ts';
 import { redisNow } from '../../packages/shared/src/redis/index.ts';
-import type { ReadyNode } from '../../packages/shared/src/workflow/next.ts';
 import { newJob, type QueueWorld, queueWorld } from '../support/queue-world.ts';
 import { startRedis, type TestRedis } from '../support/redis.ts';
 

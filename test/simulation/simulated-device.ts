@@ -1,9 +1,9 @@
 /** The engine side of a simulated worker: jobs take rows of a lane for a while, and nothing is computed. */
 
-import type { StopReason } from '../../apps/worker/src/delivery/attempt.ts';
-import { JobRun } from '../../apps/worker/src/runs/job-run.ts';
-import type { JobRunner } from '../../apps/worker/src/runs/job-runner.ts';
-import { LaneRows, type Room } from '../../apps/worker/src/runs/lane-rows.ts';
+import type { StopReason } from '../../apps/worker/src/parent/delivery/attempt.ts';
+import { JobRun } from '../../apps/worker/src/parent/runs/job-run.ts';
+import type { JobRunner } from '../../apps/worker/src/parent/runs/job-runner.ts';
+import { LaneRows, type Room } from '../../apps/worker/src/parent/runs/lane-rows.ts';
 import { type Progress, systemClock } from '../../packages/shared/src/index.ts';
 import type { Claim } from '../../packages/shared/src/queue/index.ts';
 import type { JobRecord, Move } from '../../packages/shared/src/records/index.ts';

@@ -4,10 +4,10 @@
  */
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { OutputStore } from '../../apps/worker/src/delivery/output-store.ts';
-import { FleetReporter } from '../../apps/worker/src/fleet/fleet-reporter.ts';
-import { QueueSide, type QueueSideParts } from '../../apps/worker/src/queue-side.ts';
-import { WORKER_TIMES } from '../../apps/worker/src/worker-parts.ts';
+import { OutputStore } from '../../apps/worker/src/parent/delivery/output-store.ts';
+import { QueueSide, type QueueSideParts } from '../../apps/worker/src/parent/queue-side.ts';
+import { FleetReporter } from '../../apps/worker/src/parent/reports/fleet-reporter.ts';
+import { WORKER_TIMES } from '../../apps/worker/src/parent/runs/worker-parts.ts';
 import { systemClock as clock, silentLog as log, newWorkerId } from '../../packages/shared/src/index.ts';
 import { openObjectStore } from '../../packages/shared/src/objects/index.ts';
 import { Claimer, GroupQueues } from '../../packages/shared/src/queue/index.ts';

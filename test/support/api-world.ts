@@ -3,18 +3,14 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { onTestFinished } from 'vitest';
-import type { Api, ApiParts } from '../../apps/api/src/api.ts';
+import { AuditLog } from '../../apps/api/src/access/audit/audit-log.ts';
+import { anyOf } from '../../apps/api/src/access/auth/authenticator.ts';
+import { configuredKey } from '../../apps/api/src/access/auth/configured-key.ts';
+import { KeyStore } from '../../apps/api/src/access/auth/key-store.ts';
+import { StoredKeys } from '../../apps/api/src/access/auth/stored-keys.ts';
+import { SessionStore } from '../../apps/api/src/access/session/session-store.ts';
 import { createApp } from '../../apps/api/src/app.ts';
-import { AuditLog } from '../../apps/api/src/audit/audit-log.ts';
-import { anyOf } from '../../apps/api/src/auth/authenticator.ts';
-import { configuredKey } from '../../apps/api/src/auth/configured-key.ts';
-import { KeyStore } from '../../apps/api/src/auth/key-store.ts';
-import { StoredKeys } from '../../apps/api/src/auth/stored-keys.ts';
-import { BodyReads } from '../../apps/api/src/bodies/body-reads.ts';
-import { LargeBodies } from '../../apps/api/src/bodies/large-bodies.ts';
-import { UnansweredRequests } from '../../apps/api/src/calls/unanswered-requests.ts';
 import { OpenAiErrorSchema } from '../../apps/api/src/dialects/openai/errors.ts';
-import { Files } from '../../apps/api/src/files/files.ts';
 import { ExpectedWorkers } from '../../apps/api/src/fleet/expected-workers.ts';
 import { FleetView } from '../../apps/api/src/fleet/fleet-view.ts';
 import { PoolScaler } from '../../apps/api/src/fleet/pool-scaler.ts';
@@ -22,19 +18,23 @@ import { Channels } from '../../apps/api/src/follow/channels.ts';
 import { EventFeeds } from '../../apps/api/src/follow/event-feed.ts';
 import { EventLinks } from '../../apps/api/src/follow/event-links.ts';
 import { JobWaits } from '../../apps/api/src/follow/wait.ts';
+import { BodyReads } from '../../apps/api/src/http/bodies/body-reads.ts';
+import { LargeBodies } from '../../apps/api/src/http/bodies/large-bodies.ts';
+import { ActiveRequests } from '../../apps/api/src/http/turns/active-requests.ts';
+import { CallerLines } from '../../apps/api/src/http/turns/caller-lines.ts';
 import { admissionParts } from '../../apps/api/src/jobs/admission-parts.ts';
 import { DirectCalls } from '../../apps/api/src/jobs/direct-calls.ts';
+import { Files } from '../../apps/api/src/jobs/files/files.ts';
 import { JobPages } from '../../apps/api/src/jobs/job-pages.ts';
 import { LargeAnswers } from '../../apps/api/src/jobs/large-answers.ts';
 import { Presenter } from '../../apps/api/src/jobs/present.ts';
-import { ActiveRequests } from '../../apps/api/src/limits/active-requests.ts';
-import { CallerLines } from '../../apps/api/src/limits/caller-lines.ts';
-import { StorageQuota } from '../../apps/api/src/limits/storage-quota.ts';
-import { TenantUsage } from '../../apps/api/src/limits/tenant-usage.ts';
+import { UnansweredRequests } from '../../apps/api/src/jobs/requests/unanswered-requests.ts';
+import { StorageQuota } from '../../apps/api/src/jobs/room/storage-quota.ts';
+import { TenantUsage } from '../../apps/api/src/jobs/tenant-usage.ts';
 import { DeadLetterView } from '../../apps/api/src/operations/dead-letters.ts';
 import { settingsOf } from '../../apps/api/src/operations/settings.ts';
+import type { Api, ApiParts } from '../../apps/api/src/parts.ts';
 import { RolloutStore } from '../../apps/api/src/rollouts/rollout-store.ts';
-import { SessionStore } from '../../apps/api/src/session/session-store.ts';
 import { openWebhooks } from '../../apps/api/src/webhooks/parts.ts';
 import { createEgress } from '../../packages/shared/src/egress/index.ts';
 import {
@@ -248,7 +248,9 @@ export async function apiWorld(url: string, changes: Partial<ApiParts> = {}): Pr
 
 /** The thread needs JavaScript, so it comes from the build. */
 function largeBodies(): LargeBodies {
-  const bodies = new LargeBodies(new URL('../../apps/api/dist/bodies/large-body-thread.js', import.meta.url));
+  const bodies = new LargeBodies(
+    new URL('../../apps/api/dist/http/bodies/large-body-thread.js', import.meta.url),
+  );
   onTestFinished(() => bodies.close());
   return bodies;
 }

@@ -6,10 +6,10 @@ import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join, relative } from 'node:path';
 import { gunzipSync } from 'node:zlib';
 import sharp from 'sharp';
-import { LaneSample } from '../../apps/worker/src/engine/diffusion/lane-sample.ts';
-import type { DiffusionSample, SampleId } from '../../apps/worker/src/engine/protocol.ts';
-import type { DiffusionModel } from '../../apps/worker/src/models/diffusion/diffusion-folder.ts';
-import { encoderOf } from '../../apps/worker/src/models/diffusion/open-picture-input.ts';
+import type { DiffusionModel } from '../../apps/worker/src/engine/diffusion/folder/diffusion-folder.ts';
+import { encoderOf } from '../../apps/worker/src/engine/diffusion/folder/open-picture-input.ts';
+import { LaneSample } from '../../apps/worker/src/engine/diffusion/lane/lane-sample.ts';
+import type { DiffusionSample, SampleId } from '../../apps/worker/src/engine/protocol/messages.ts';
 import type { SamplerName } from '../../packages/shared/src/index.ts';
 
 const FIXTURES = new URL('../real/diffusion/fixtures/', import.meta.url).pathname;

@@ -1,6 +1,6 @@
 /** A device that runs out of memory above a number of UNet rows, and whose UNet returns NaN for the prompt NAN_PROMPT. */
-import type { InferenceRuntime, RuntimeSession } from '../../apps/worker/src/runtime/runtime.ts';
-import { floatTensor, floatValues, type Tensor } from '../../apps/worker/src/runtime/tensor.ts';
+import type { InferenceRuntime, RuntimeSession } from '../../apps/worker/src/engine/runtime/runtime.ts';
+import { floatTensor, floatValues, type Tensor } from '../../apps/worker/src/engine/runtime/tensor.ts';
 import { LehrError } from '../../packages/shared/src/index.ts';
 
 /** Its token ids repeat, by which the device knows it: it never sees the text. */

@@ -4,8 +4,8 @@
  * those of faulty-device.ts. TEST_DEVICE_ROWS is the most UNet rows that fit into the memory of the device.
  */
 import { Engine } from '../../apps/worker/src/engine/engine.ts';
-import type { FromEngine, SampleId, ToEngine } from '../../apps/worker/src/engine/protocol.ts';
-import { createSimulatedRuntime } from '../../apps/worker/src/runtime/simulated.ts';
+import type { FromEngine, SampleId, ToEngine } from '../../apps/worker/src/engine/protocol/messages.ts';
+import { createSimulatedRuntime } from '../../apps/worker/src/engine/runtime/simulated.ts';
 import { systemClock } from '../../packages/shared/src/index.ts';
 import { faultyDevice } from './faulty-device.ts';
 

@@ -1,5 +1,5 @@
 /** A worker without an engine, for tests: it claims jobs and applies moves through the shared queue layer when the test says so. */
-import type { ApiParts } from '../../apps/api/src/api.ts';
+import type { ApiParts } from '../../apps/api/src/parts.ts';
 import {
   newWorkerId,
   reportWorker,

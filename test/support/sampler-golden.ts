@@ -1,10 +1,10 @@
 /** Reads test/golden/schedulers. Its README describes the numbers and how they were made. */
 import { readFileSync } from 'node:fs';
-import type { SamplerName, SamplerRun } from '../../apps/worker/src/diffusion/samplers/sampler.ts';
+import type { SamplerName, SamplerRun } from '../../apps/worker/src/engine/diffusion/samplers/sampler.ts';
 import {
   parseSchedulerConfig,
   type SchedulerConfig,
-} from '../../apps/worker/src/diffusion/scheduler-config.ts';
+} from '../../apps/worker/src/engine/diffusion/scheduler-config.ts';
 
 interface GoldenCase {
   readonly case: string;

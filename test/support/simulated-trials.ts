@@ -1,9 +1,9 @@
 /** Trials of `lehr tune` on a device that is a formula, and a journal in memory. */
-import type { Candidate, Session } from '../../apps/worker/src/tune/candidate.ts';
-import { sessionKey } from '../../apps/worker/src/tune/candidate.ts';
-import type { RoundJournal } from '../../apps/worker/src/tune/measurements.ts';
-import type { StepsWanted, TrialAnswer } from '../../apps/worker/src/tune/trial.ts';
-import type { Trials } from '../../apps/worker/src/tune/trial-pool.ts';
+import type { Candidate, Session } from '../../apps/worker/src/programs/tune/candidate.ts';
+import { sessionKey } from '../../apps/worker/src/programs/tune/candidate.ts';
+import type { RoundJournal } from '../../apps/worker/src/programs/tune/measurements.ts';
+import type { StepsWanted, TrialAnswer } from '../../apps/worker/src/programs/tune/trial.ts';
+import type { Trials } from '../../apps/worker/src/programs/tune/trial-pool.ts';
 
 export interface SimulatedTrials extends Trials {
   /** What was measured, in order. */

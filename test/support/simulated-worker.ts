@@ -1,16 +1,16 @@
 /** A worker program on a simulated device with a chosen engine. Its settings are JSON in the first argument. */
 import { readFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
-import { AudioProcessor } from '../../apps/worker/src/audio/audio-processor.ts';
-import type { CheckpointSettings } from '../../apps/worker/src/engine/protocol.ts';
-import { StartReport } from '../../apps/worker/src/fleet/start-report.ts';
-import { modelsToOpen } from '../../apps/worker/src/models-to-open.ts';
-import { sayToParent, watchParent } from '../../apps/worker/src/parent.ts';
-import { mediaSource } from '../../apps/worker/src/runs/media-source.ts';
-import { PictureReader } from '../../apps/worker/src/runs/picture-reader.ts';
-import type { LatencyModel } from '../../apps/worker/src/runtime/simulated.ts';
-import { Worker } from '../../apps/worker/src/worker.ts';
-import { WORKER_TIMES, type WorkerTimes } from '../../apps/worker/src/worker-parts.ts';
+import type { CheckpointSettings } from '../../apps/worker/src/engine/protocol/messages.ts';
+import type { LatencyModel } from '../../apps/worker/src/engine/runtime/simulated.ts';
+import { AudioProcessor } from '../../apps/worker/src/parent/audio/audio-processor.ts';
+import { modelsToOpen } from '../../apps/worker/src/parent/models-to-open.ts';
+import { sayToParent, watchParent } from '../../apps/worker/src/parent/parent.ts';
+import { StartReport } from '../../apps/worker/src/parent/reports/start-report.ts';
+import { mediaSource } from '../../apps/worker/src/parent/runs/media-source.ts';
+import { PictureReader } from '../../apps/worker/src/parent/runs/picture-reader.ts';
+import { WORKER_TIMES, type WorkerTimes } from '../../apps/worker/src/parent/runs/worker-parts.ts';
+import { Worker } from '../../apps/worker/src/parent/worker.ts';
 import { createEgress } from '../../packages/shared/src/egress/index.ts';
 import { createLog, newWorkerId, parseRegistry, systemClock } from '../../packages/shared/src/index.ts';
 import { openObjectStore } from '../../packages/shared/src/objects/index.ts';
@@ -110,7 +110,7 @@ const worker = new Worker({
     threads: 1,
     decodings: 1,
     waveformBytes: 100e6,
-    entry: new URL('../../apps/worker/dist/audio/audio-thread.js', import.meta.url),
+    entry: new URL('../../apps/worker/dist/parent/audio/audio-thread.js', import.meta.url),
   }),
   fetchMedia: mediaSource({ store, egress: createEgress({}), maxBytes: { audio: 1e7, picture: 1e7 } }),
   pictures: new PictureReader({ fileBytes: 1e7, filesBytes: 4e7, decodedBytes: 1e8 }),

@@ -7,9 +7,9 @@ import type {
   SampleId,
   TextAbilities,
   TextSample,
-} from '../../apps/worker/src/engine/protocol.ts';
-import { onnxRuntime } from '../../apps/worker/src/runtime/onnx.ts';
-import type { InferenceRuntime, Provider } from '../../apps/worker/src/runtime/runtime.ts';
+} from '../../apps/worker/src/engine/protocol/messages.ts';
+import { onnxRuntime } from '../../apps/worker/src/engine/runtime/onnx.ts';
+import type { InferenceRuntime, Provider } from '../../apps/worker/src/engine/runtime/runtime.ts';
 import { type Clock, systemClock } from '../../packages/shared/src/index.ts';
 
 export type TextInput = Pick<TextSample, 'texts' | 'work'> & Partial<TextSample>;

@@ -3,8 +3,8 @@
  * word counts as one token, and a text begins and ends with one more.
  */
 import { onTestFinished } from 'vitest';
-import type { ApiParts } from '../../apps/api/src/api.ts';
-import { listen } from '../../apps/api/src/listen.ts';
+import { listen } from '../../apps/api/src/http/listen.ts';
+import type { ApiParts } from '../../apps/api/src/parts.ts';
 import {
   isTextJobType,
   MAX_INLINE_TEXT_BYTES,

@@ -1,6 +1,6 @@
 /** Webhooks over a real Redis: jobs with webhooks, and processes that deliver them, with short times. */
 import { onTestFinished } from 'vitest';
-import type { AuditTarget } from '../../apps/api/src/audit/audit-log.ts';
+import type { AuditTarget } from '../../apps/api/src/access/audit/audit-log.ts';
 import { Channels } from '../../apps/api/src/follow/channels.ts';
 import { openWebhooks, type WebhookOptions, type WebhookParts } from '../../apps/api/src/webhooks/parts.ts';
 import type { Renderer, Renderers } from '../../apps/api/src/webhooks/renderer.ts';

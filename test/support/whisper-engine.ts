@@ -6,9 +6,9 @@ import type {
   TranscribedMessage,
   WhisperAbilities,
   WhisperSample,
-} from '../../apps/worker/src/engine/protocol.ts';
-import { onnxRuntime } from '../../apps/worker/src/runtime/onnx.ts';
-import type { Provider } from '../../apps/worker/src/runtime/runtime.ts';
+} from '../../apps/worker/src/engine/protocol/messages.ts';
+import { onnxRuntime } from '../../apps/worker/src/engine/runtime/onnx.ts';
+import type { Provider } from '../../apps/worker/src/engine/runtime/runtime.ts';
 import { systemClock } from '../../packages/shared/src/index.ts';
 import { whisperWindow } from './whisper-window.ts';
 

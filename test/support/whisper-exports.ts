@@ -5,7 +5,7 @@
 import { cpSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { gunzipSync } from 'node:zlib';
-import { logMelWindow } from '../../apps/worker/src/audio/log-mel.ts';
+import { logMelWindow } from '../../apps/worker/src/parent/audio/log-mel.ts';
 import { plainWaveform, sampleFile } from './audio-golden.ts';
 import type { WhisperEngine, WindowInput } from './whisper-engine.ts';
 

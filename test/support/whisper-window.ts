@@ -1,5 +1,5 @@
 /** One window of audio as the engine gets it. The defaults: English, greedy decoding, no timestamps, no limit on batch mates. */
-import type { SampleId, WhisperSample } from '../../apps/worker/src/engine/protocol.ts';
+import type { SampleId, WhisperSample } from '../../apps/worker/src/engine/protocol/messages.ts';
 
 export type WindowFields = Pick<WhisperSample, 'model' | 'mel' | 'contentFrames'> & Partial<WhisperSample>;
 

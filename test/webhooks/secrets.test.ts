@@ -1,7 +1,7 @@
 import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
-import { SYSTEM_ACTOR } from '../../apps/api/src/audit/audit-log.ts';
+import { SYSTEM_ACTOR } from '../../apps/api/src/access/audit/audit-log.ts';
 import { Sealer } from '../../apps/api/src/webhooks/secrets/sealer.ts';
 import { WebhookSecrets } from '../../apps/api/src/webhooks/secrets/webhook-secrets.ts';
 import type { TenantId } from '../../packages/shared/src/index.ts';

@@ -2,17 +2,17 @@
 import { readdirSync } from 'node:fs';
 import { pathToFileURL } from 'node:url';
 import { expect, onTestFinished, test } from 'vitest';
-import { AudioProcessor } from '../../apps/worker/src/audio/audio-processor.ts';
-import type { AudioLimits } from '../../apps/worker/src/audio/ffmpeg.ts';
-import { logMelWindow } from '../../apps/worker/src/audio/log-mel.ts';
-import { loudestOf, recordingMel } from '../../apps/worker/src/audio/recording-mel.ts';
-import { cutAtSilences } from '../../apps/worker/src/audio/silence.ts';
+import { AudioProcessor } from '../../apps/worker/src/parent/audio/audio-processor.ts';
+import type { AudioLimits } from '../../apps/worker/src/parent/audio/ffmpeg.ts';
+import { logMelWindow } from '../../apps/worker/src/parent/audio/log-mel.ts';
+import { loudestOf, recordingMel } from '../../apps/worker/src/parent/audio/recording-mel.ts';
+import { cutAtSilences } from '../../apps/worker/src/parent/audio/silence.ts';
 import {
   readWaveform,
   WAVEFORM_RATE,
   type Waveform,
   waveformBytes,
-} from '../../apps/worker/src/audio/waveform.ts';
+} from '../../apps/worker/src/parent/audio/waveform.ts';
 import { silentFlac } from '../support/audio-files.ts';
 import { sampleFile, sampleManifest } from '../support/audio-golden.ts';
 import { bundle } from '../support/bundle.ts';
@@ -27,7 +27,7 @@ const SAMPLES = new URL('../golden/samples/', import.meta.url);
 const LIMITS = { maxDurationS: 1800, timeoutMs: 60_000 };
 const MEL = { melBins: 80, fftSize: 400, hopLength: 160, windowSamples: 5 * WAVEFORM_RATE } as const;
 
-const THREAD = '../../apps/worker/src/audio/audio-thread.ts';
+const THREAD = '../../apps/worker/src/parent/audio/audio-thread.ts';
 const FAULTY_THREAD = '../support/faulty-audio-thread.ts';
 
 /** `ffmpeg` is a shell script that takes its place. */

@@ -1,6 +1,6 @@
 /** Jobs that are claimed at the moment at which the engine dies, or closes their model. */
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { JobStarter } from '../../apps/worker/src/intake/job-starter.ts';
+import { JobStarter } from '../../apps/worker/src/parent/intake/job-starter.ts';
 import { LehrError, newLeaseToken, silentLog, systemClock } from '../../packages/shared/src/index.ts';
 import { apiWorld } from '../support/api-world.ts';
 import { startRedis, type TestRedis } from '../support/redis.ts';

@@ -2,9 +2,9 @@
 import { readFileSync } from 'node:fs';
 import { LehrError } from '@lehr/shared';
 import { describe, expect, it } from 'vitest';
-import { decodeAudio } from '../../apps/worker/src/audio/decode.ts';
-import { logMelWindow } from '../../apps/worker/src/audio/log-mel.ts';
-import { readWaveform } from '../../apps/worker/src/audio/waveform.ts';
+import { decodeAudio } from '../../apps/worker/src/parent/audio/decode.ts';
+import { logMelWindow } from '../../apps/worker/src/parent/audio/log-mel.ts';
+import { readWaveform } from '../../apps/worker/src/parent/audio/waveform.ts';
 import { PCM16, silentFlac, wavChunk, wavFormat, wavOf } from '../support/audio-files.ts';
 import { plainWaveform, sampleFile, sampleManifest, whisperFile } from '../support/audio-golden.ts';
 

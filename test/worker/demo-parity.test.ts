@@ -6,13 +6,13 @@ import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import sharp from 'sharp';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { LaneSample } from '../../apps/worker/src/engine/diffusion/lane-sample.ts';
-import type { DiffusionSample, SampleId } from '../../apps/worker/src/engine/protocol.ts';
 import {
   type DiffusionModel,
   openDiffusionModel,
-} from '../../apps/worker/src/models/diffusion/diffusion-folder.ts';
-import { onnxRuntime } from '../../apps/worker/src/runtime/onnx.ts';
+} from '../../apps/worker/src/engine/diffusion/folder/diffusion-folder.ts';
+import { LaneSample } from '../../apps/worker/src/engine/diffusion/lane/lane-sample.ts';
+import type { DiffusionSample, SampleId } from '../../apps/worker/src/engine/protocol/messages.ts';
+import { onnxRuntime } from '../../apps/worker/src/engine/runtime/onnx.ts';
 import type { SamplerName } from '../../packages/shared/src/index.ts';
 
 const MODEL = fileURLToPath(new URL('../../packages/demo-models/models/demo-diffusion', import.meta.url));

@@ -5,7 +5,7 @@
 import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import type { TextAnswers } from '../../apps/worker/src/engine/protocol.ts';
+import type { TextAnswers } from '../../apps/worker/src/engine/protocol/messages.ts';
 import { openTextEngine, type TextEngine } from '../support/text-engine.ts';
 
 const DEMO = new URL('../../packages/demo-models/', import.meta.url);

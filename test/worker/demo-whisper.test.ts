@@ -1,7 +1,7 @@
 /** The accuracy of the demo Whisper, from file to transcript through the API, the queue and a worker. */
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { decodeAudio } from '../../apps/worker/src/audio/decode.ts';
-import { readWaveform } from '../../apps/worker/src/audio/waveform.ts';
+import { decodeAudio } from '../../apps/worker/src/parent/audio/decode.ts';
+import { readWaveform } from '../../apps/worker/src/parent/audio/waveform.ts';
 import { sampleFile, sampleManifest } from '../support/audio-golden.ts';
 import {
   HELD_OUT_CLIPS,

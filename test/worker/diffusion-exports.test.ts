@@ -8,8 +8,8 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
-import { openDiffusionModel } from '../../apps/worker/src/models/diffusion/diffusion-folder.ts';
-import { onnxRuntime } from '../../apps/worker/src/runtime/onnx.ts';
+import { openDiffusionModel } from '../../apps/worker/src/engine/diffusion/folder/diffusion-folder.ts';
+import { onnxRuntime } from '../../apps/worker/src/engine/runtime/onnx.ts';
 import {
   casesOf,
   denoise,

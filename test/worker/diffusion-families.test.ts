@@ -6,13 +6,13 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import type { LaneSample } from '../../apps/worker/src/engine/diffusion/lane-sample.ts';
-import { readDiffusionConfig } from '../../apps/worker/src/models/diffusion/diffusion-config.ts';
+import { readDiffusionConfig } from '../../apps/worker/src/engine/diffusion/folder/diffusion-config.ts';
 import {
   type DiffusionModel,
   openDiffusionModel,
-} from '../../apps/worker/src/models/diffusion/diffusion-folder.ts';
-import { onnxRuntime } from '../../apps/worker/src/runtime/onnx.ts';
+} from '../../apps/worker/src/engine/diffusion/folder/diffusion-folder.ts';
+import type { LaneSample } from '../../apps/worker/src/engine/diffusion/lane/lane-sample.ts';
+import { onnxRuntime } from '../../apps/worker/src/engine/runtime/onnx.ts';
 import {
   casesOf,
   denoise,

@@ -95,7 +95,7 @@ test('A worker claims no speech job while there is no memory for its audio, and 
 });
 
 test('lehr doctor checks ffmpeg where speech is served', async () => {
-  const program = fileURLToPath(new URL('../../apps/worker/dist/doctor/main.js', import.meta.url));
+  const program = fileURLToPath(new URL('../../apps/worker/dist/programs/doctor/main.js', import.meta.url));
   const models = await speechModels();
   const ffmpegCheck = async (more: Record<string, string>): Promise<object | undefined> => {
     const env = { ...process.env, LEHR_REDIS_URL: redis.url, LEHR_MODELS: models, ...more };

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { DATA_TYPE, encode } from '@lehr/onnx-model';
 import { expect, onTestFinished, test, vi } from 'vitest';
-import { onnxRuntime } from '../../apps/worker/src/runtime/onnx.ts';
+import { onnxRuntime } from '../../apps/worker/src/engine/runtime/onnx.ts';
 
 /** The global of Node 24. On an older Node a class that onnxruntime-common would choose as well, and that throws when it is used. */
 const float16Array = vi.hoisted(() => {

@@ -1,14 +1,14 @@
 /** What the intake claims from a real Redis, and which leases it keeps. No engine runs behind it. */
 import { afterAll, beforeAll, expect, onTestFinished, test, vi } from 'vitest';
-import type { StopReason } from '../../apps/worker/src/delivery/attempt.ts';
-import type { WhisperAbilities } from '../../apps/worker/src/engine/protocol.ts';
-import { Intake } from '../../apps/worker/src/intake/intake.ts';
-import { MAX_ATTEMPTS } from '../../apps/worker/src/intake/job-starter.ts';
-import { InputShares, MOST_OF_TENANT } from '../../apps/worker/src/runs/input-shares.ts';
-import type { JobRun } from '../../apps/worker/src/runs/job-run.ts';
-import { LaneRows } from '../../apps/worker/src/runs/lane-rows.ts';
-import { Runs } from '../../apps/worker/src/runs/runs.ts';
-import { type SpeechParts, SpeechRun } from '../../apps/worker/src/runs/speech-run.ts';
+import type { WhisperAbilities } from '../../apps/worker/src/engine/protocol/messages.ts';
+import type { StopReason } from '../../apps/worker/src/parent/delivery/attempt.ts';
+import { Intake } from '../../apps/worker/src/parent/intake/intake.ts';
+import { MAX_ATTEMPTS } from '../../apps/worker/src/parent/intake/job-starter.ts';
+import { InputShares, MOST_OF_TENANT } from '../../apps/worker/src/parent/runs/input-shares.ts';
+import type { JobRun } from '../../apps/worker/src/parent/runs/job-run.ts';
+import { LaneRows } from '../../apps/worker/src/parent/runs/lane-rows.ts';
+import { Runs } from '../../apps/worker/src/parent/runs/runs.ts';
+import { type SpeechParts, SpeechRun } from '../../apps/worker/src/parent/runs/speech-run.ts';
 import {
   type JobId,
   type JobState,

@@ -7,7 +7,7 @@ import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { expect, onTestFinished, test } from 'vitest';
 
-const DOORWAY = new URL('../../apps/worker/dist/runtime/onnx.js', import.meta.url);
+const DOORWAY = new URL('../../apps/worker/dist/engine/runtime/onnx.js', import.meta.url);
 const GRAPH = new URL(
   '../../packages/demo-models/models/demo-diffusion/text_encoder/model.onnx',
   import.meta.url,

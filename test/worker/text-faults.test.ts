@@ -1,8 +1,8 @@
 /** Text jobs on a device whose results are not numbers for some texts. */
 import { expect, test } from 'vitest';
-import { onnxRuntime } from '../../apps/worker/src/runtime/onnx.ts';
-import type { InferenceRuntime, RuntimeSession } from '../../apps/worker/src/runtime/runtime.ts';
-import { floatTensor, floatValues, type Tensor } from '../../apps/worker/src/runtime/tensor.ts';
+import { onnxRuntime } from '../../apps/worker/src/engine/runtime/onnx.ts';
+import type { InferenceRuntime, RuntimeSession } from '../../apps/worker/src/engine/runtime/runtime.ts';
+import { floatTensor, floatValues, type Tensor } from '../../apps/worker/src/engine/runtime/tensor.ts';
 import { openTextEngine } from '../support/text-engine.ts';
 import { unpackTextFixture } from '../support/text-fixtures.ts';
 import { tempFolder } from '../support/tiny-models.ts';

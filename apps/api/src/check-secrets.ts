@@ -4,11 +4,11 @@
  * webhook could be signed.
  */
 import { join } from 'node:path';
-import type { ApiParts } from './api.ts';
-import { findForeignKeys } from './auth/foreign-keys.ts';
-import type { ApiConfig } from './env.ts';
-import { registerFingerprints } from './fingerprints.ts';
-import { StartError } from './start-error.ts';
+import { findForeignKeys } from './access/auth/foreign-keys.ts';
+import { registerFingerprints } from './access/fingerprints.ts';
+import type { ApiConfig } from './base/env.ts';
+import { StartError } from './base/start-error.ts';
+import type { ApiParts } from './parts.ts';
 
 const SHOWN = 5;
 

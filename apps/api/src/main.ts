@@ -1,9 +1,9 @@
 /** The API as a process. Exit codes: 0 stopped, 1 internal error, 69 a dependency is unavailable, 78 bad configuration. */
 import { fileURLToPath } from 'node:url';
 import { ConfigError, createLog, type Log, logUncaught, PRIVATE_UMASK } from '@lehr/shared';
-import { readApiSettings } from './env.ts';
+import { readApiSettings } from './base/env.ts';
+import { EXIT_CODES, StartError } from './base/start-error.ts';
 import { type RunningApi, startApi } from './start.ts';
-import { EXIT_CODES, StartError } from './start-error.ts';
 
 /** The same relative path from src/ and from dist/. */
 const DEMO_MODELS = fileURLToPath(

@@ -13,18 +13,14 @@ import { GroupQueues, WorkflowRunner } from '@lehr/shared/queue';
 import { RecordStore } from '@lehr/shared/records';
 import { keysOf, type Redis } from '@lehr/shared/redis';
 import { openTracing } from '@lehr/shared/tracing';
-import type { ApiParts } from './api.ts';
-import { AuditLog } from './audit/audit-log.ts';
-import { anyOf } from './auth/authenticator.ts';
-import { configuredKey } from './auth/configured-key.ts';
-import { KeyStore } from './auth/key-store.ts';
-import { StoredKeys } from './auth/stored-keys.ts';
-import { BodyReads } from './bodies/body-reads.ts';
-import { LargeBodies } from './bodies/large-bodies.ts';
-import { UnansweredRequests } from './calls/unanswered-requests.ts';
-import { type ApiConfig, readPools } from './env.ts';
-import { Files } from './files/files.ts';
-import { fingerprint } from './fingerprints.ts';
+import { AuditLog } from './access/audit/audit-log.ts';
+import { anyOf } from './access/auth/authenticator.ts';
+import { configuredKey } from './access/auth/configured-key.ts';
+import { KeyStore } from './access/auth/key-store.ts';
+import { StoredKeys } from './access/auth/stored-keys.ts';
+import { fingerprint } from './access/fingerprints.ts';
+import { SessionStore } from './access/session/session-store.ts';
+import { type ApiConfig, readPools } from './base/env.ts';
 import { ExpectedWorkers } from './fleet/expected-workers.ts';
 import { FleetView } from './fleet/fleet-view.ts';
 import { PoolScaler } from './fleet/pool-scaler.ts';
@@ -32,19 +28,23 @@ import { Channels } from './follow/channels.ts';
 import { EventFeeds } from './follow/event-feed.ts';
 import { EventLinks } from './follow/event-links.ts';
 import { JobWaits } from './follow/wait.ts';
+import { BodyReads } from './http/bodies/body-reads.ts';
+import { LargeBodies } from './http/bodies/large-bodies.ts';
+import { ActiveRequests } from './http/turns/active-requests.ts';
+import { CallerLines } from './http/turns/caller-lines.ts';
 import { type AdmissionParts, admissionParts } from './jobs/admission-parts.ts';
 import { DirectCalls } from './jobs/direct-calls.ts';
+import { Files } from './jobs/files/files.ts';
 import { JobPages } from './jobs/job-pages.ts';
 import { LargeAnswers } from './jobs/large-answers.ts';
 import { Presenter } from './jobs/present.ts';
-import { ActiveRequests } from './limits/active-requests.ts';
-import { CallerLines } from './limits/caller-lines.ts';
-import { StorageQuota } from './limits/storage-quota.ts';
-import { TenantUsage } from './limits/tenant-usage.ts';
+import { UnansweredRequests } from './jobs/requests/unanswered-requests.ts';
+import { StorageQuota } from './jobs/room/storage-quota.ts';
+import { TenantUsage } from './jobs/tenant-usage.ts';
 import { DeadLetterView } from './operations/dead-letters.ts';
 import { settingsOf } from './operations/settings.ts';
+import type { ApiParts } from './parts.ts';
 import { RolloutStore } from './rollouts/rollout-store.ts';
-import { SessionStore } from './session/session-store.ts';
 import { webhookOptions } from './start-webhooks.ts';
 import { openWebhooks } from './webhooks/parts.ts';
 
@@ -159,7 +159,7 @@ async function openStores({ config, models, redis, publicUrl }: OpenOptions, lin
     storage,
     files: new Files({ redis, keys, store, storage, clock, ttlMs: outputTtlMs, maxBytes: maxUploadBytes }),
     bodyReads: new BodyReads(clock),
-    largeBodies: new LargeBodies(new URL('./bodies/large-body-thread.js', import.meta.url)),
+    largeBodies: new LargeBodies(new URL('./http/bodies/large-body-thread.js', import.meta.url)),
     largeAnswers: new LargeAnswers(new URL('./dialects/large-answer-thread.js', import.meta.url)),
     maxUploadBytes,
     outputTtlMs,

@@ -1,11 +1,11 @@
 /** Starts the role `webhooks`. */
 import { homeSecret } from '@lehr/shared';
 import { type Keys, openRedis, redisAddress, redisReady } from '@lehr/shared/redis';
-import type { ApiParts } from './api.ts';
-import type { AuditTarget } from './audit/audit-log.ts';
+import type { AuditTarget } from './access/audit/audit-log.ts';
+import { type ApiConfig, egressOf } from './base/env.ts';
 import { nativeRenderer } from './dialects/native/native-renderer.ts';
 import { replicateRenderer } from './dialects/replicate/replicate-renderer.ts';
-import { type ApiConfig, egressOf } from './env.ts';
+import type { ApiParts } from './parts.ts';
 import { openWebhooks, type WebhookOptions } from './webhooks/parts.ts';
 import { WebhookService } from './webhooks/webhook-service.ts';
 

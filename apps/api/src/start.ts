@@ -18,24 +18,24 @@ import {
   redisAddress,
   redisReady,
 } from '@lehr/shared/redis';
-import type { ApiParts } from './api.ts';
 import { createApp, createHealthApp, createOperationsApp } from './app.ts';
-import { sweepAbandoned } from './calls/cancel-abandoned.ts';
+import { type ApiConfig, isLoopback } from './base/env.ts';
+import { StartError } from './base/start-error.ts';
 import { checkSecrets } from './check-secrets.ts';
-import { type ApiConfig, isLoopback } from './env.ts';
-import { sweepOutputs } from './files/sweep-outputs.ts';
 import { endRevokedStreams } from './follow/end-revoked.ts';
-import { connectionOwner, inTurns } from './in-turns.ts';
+import { connectionOwner, inTurns } from './http/in-turns.ts';
+import { type Listeners, openListeners } from './http/listeners.ts';
 import { countExpired } from './jobs/count-expired.ts';
 import { countJanitor } from './jobs/count-janitor.ts';
+import { sweepOutputs } from './jobs/files/sweep-outputs.ts';
 import { deleteLeftovers } from './jobs/leftovers.ts';
-import { keepRecordsBounded } from './limits/bound-records.ts';
-import { type Listeners, openListeners } from './listeners.ts';
+import { sweepAbandoned } from './jobs/requests/cancel-abandoned.ts';
+import { keepRecordsBounded } from './jobs/room/bound-records.ts';
 import { openParts } from './open-parts.ts';
 import { reportCounts } from './operations/report-counts.ts';
 import { reportProcess } from './operations/report-process.ts';
+import type { ApiParts } from './parts.ts';
 import { runJudge } from './rollouts/run-judge.ts';
-import { StartError } from './start-error.ts';
 import { type RunningWebhooks, startWebhooks } from './start-webhooks.ts';
 
 const REDIS_TIMEOUT_MS = 5_000;

@@ -1,5 +1,5 @@
 /**
- * Runs the server's program for models (apps/worker/src/model-tools) and reads its JSON lines. It is another process for the
+ * Runs the server's program for models (apps/worker/src/programs/model-tools) and reads its JSON lines. It is another process for the
  * same reasons as the doctor's: this package contains no S3 client and no ONNX Runtime.
  */
 import { runServerProgram, serverProgram } from './server-program.ts';
@@ -164,7 +164,7 @@ export const runModelTool = <Type extends ResultType>(
   onEvent: (event: ToolEvent) => void = () => {},
 ): Promise<ToolResult<Type>> =>
   runServerProgram<ToolEvent, Type>(
-    serverProgram('worker', 'model-tools'),
+    serverProgram('model-tools'),
     [JSON.stringify(request)],
     terminal,
     wanted,

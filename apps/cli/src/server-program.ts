@@ -25,13 +25,13 @@ const EXIT_OF: Readonly<Record<string, ExitCode>> = {
 };
 
 /**
- * Path of a program of the API or the worker; undefined where the server is not. It is looked up by the name of its package, which is
- * not published: only a checkout has it.
+ * Path of a program of the worker; undefined where the worker is not. It is looked up by the name of its package, which is not
+ * published: only a checkout has it.
  */
-export function serverProgram(app: 'api' | 'worker', name: string): string | undefined {
+export function serverProgram(name: string): string | undefined {
   try {
-    const manifest = createRequire(import.meta.url).resolve(`@lehr/${app}/package.json`);
-    const program = join(dirname(manifest), 'dist', name, 'main.js');
+    const manifest = createRequire(import.meta.url).resolve('@lehr/worker/package.json');
+    const program = join(dirname(manifest), 'dist/programs', name, 'main.js');
     return existsSync(program) ? program : undefined;
   } catch {
     return undefined;

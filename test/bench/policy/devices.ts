@@ -1,5 +1,5 @@
 /** Simulated devices: what a step takes as a function of its rows. None of them was here. */
-import type { LatencyModel } from '../../../apps/worker/src/runtime/simulated.ts';
+import type { LatencyModel } from '../../../apps/worker/src/engine/runtime/simulated.ts';
 import type { Card } from '../capacity/arithmetic.ts';
 import { DEVICES } from '../capacity/assumptions.ts';
 import { aloneMs } from './load.ts';

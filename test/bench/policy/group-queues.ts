@@ -1,5 +1,5 @@
 /** Lehr's group queues in memory: one for each lane, each in its own fair order. */
-import type { LatencyModel } from '../../../apps/worker/src/runtime/simulated.ts';
+import type { LatencyModel } from '../../../apps/worker/src/engine/runtime/simulated.ts';
 import type { GroupHead } from '../../../packages/shared/src/queue/index.ts';
 import { FairQueue } from './fair-queue.ts';
 import { aloneMs, type PolicyJob } from './load.ts';

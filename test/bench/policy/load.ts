@@ -1,5 +1,5 @@
 /** Arrivals of jobs: Poisson, or all at once. The same seed gives the same jobs. */
-import type { LatencyModel } from '../../../apps/worker/src/runtime/simulated.ts';
+import type { LatencyModel } from '../../../apps/worker/src/engine/runtime/simulated.ts';
 import { Random } from '../../support/random.ts';
 
 export interface PolicyJob {

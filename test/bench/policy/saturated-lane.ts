@@ -1,5 +1,5 @@
 /** A lane that always has enough samples, on a device whose step times may change with time: what a row cap makes of it, in virtual time. */
-import { RowCap } from '../../../apps/worker/src/engine/row-cap.ts';
+import { RowCap } from '../../../apps/worker/src/engine/lanes/row-cap.ts';
 
 /** Ms of a step of so many rows that begins at this ms. */
 export type Device = (rows: number, at: number) => number;

@@ -1,7 +1,8 @@
 /** Two policies on the same engine: Lehr's, and that of the usual micro-batcher. */
-import { chooseGroup } from '../../../apps/worker/src/intake/policy.ts';
-import { LaneRows } from '../../../apps/worker/src/runs/lane-rows.ts';
-import type { LatencyModel } from '../../../apps/worker/src/runtime/simulated.ts';
+
+import type { LatencyModel } from '../../../apps/worker/src/engine/runtime/simulated.ts';
+import { chooseGroup } from '../../../apps/worker/src/parent/intake/policy.ts';
+import { LaneRows } from '../../../apps/worker/src/parent/runs/lane-rows.ts';
 import { type Ended, Endings } from './endings.ts';
 import { GroupQueues } from './group-queues.ts';
 import { aloneMs, type PolicyJob, ROWS } from './load.ts';

@@ -5,8 +5,11 @@ import type {
   FromEngine,
   OpenedModel,
   SampleId,
-} from '../../../apps/worker/src/engine/protocol.ts';
-import { createSimulatedRuntime, type LatencyModel } from '../../../apps/worker/src/runtime/simulated.ts';
+} from '../../../apps/worker/src/engine/protocol/messages.ts';
+import {
+  createSimulatedRuntime,
+  type LatencyModel,
+} from '../../../apps/worker/src/engine/runtime/simulated.ts';
 import { type PolicyJob, USUAL_SIDE } from './load.ts';
 import { VirtualTime } from './virtual-time.ts';
 

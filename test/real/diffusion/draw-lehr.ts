@@ -6,8 +6,8 @@ import sharp from 'sharp';
 import {
   type DiffusionModel,
   openDiffusionModel,
-} from '../../../apps/worker/src/models/diffusion/diffusion-folder.ts';
-import { onnxRuntime } from '../../../apps/worker/src/runtime/onnx.ts';
+} from '../../../apps/worker/src/engine/diffusion/folder/diffusion-folder.ts';
+import { onnxRuntime } from '../../../apps/worker/src/engine/runtime/onnx.ts';
 import { type DiffusersCase, denoise, sampleOf } from '../../support/diffusion-fixtures.ts';
 import { type Drawn, type DrawnOf, readDrawn } from './full-size.ts';
 

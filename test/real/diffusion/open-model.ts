@@ -1,6 +1,6 @@
 /** Opens the folder in argv, answers with a line of JSON on stdout, and keeps the model open until stdin closes. */
-import { openDiffusionModel } from '../../../apps/worker/src/models/diffusion/diffusion-folder.ts';
-import { onnxRuntime } from '../../../apps/worker/src/runtime/onnx.ts';
+import { openDiffusionModel } from '../../../apps/worker/src/engine/diffusion/folder/diffusion-folder.ts';
+import { onnxRuntime } from '../../../apps/worker/src/engine/runtime/onnx.ts';
 
 const [folder] = process.argv.slice(2);
 const startedAt = performance.now();

@@ -1,10 +1,10 @@
 /** Steps of 512x512 at full width with one thread each: of Lehr, of the bare graph, and of Optimum's pipeline. */
 import { join } from 'node:path';
-import { LaneSample } from '../../../apps/worker/src/engine/diffusion/lane-sample.ts';
-import type { SampleId } from '../../../apps/worker/src/engine/protocol.ts';
-import { readDiffusionConfig } from '../../../apps/worker/src/models/diffusion/diffusion-config.ts';
-import { loadUnet } from '../../../apps/worker/src/models/diffusion/load-unet.ts';
-import { onnxRuntime } from '../../../apps/worker/src/runtime/onnx.ts';
+import { readDiffusionConfig } from '../../../apps/worker/src/engine/diffusion/folder/diffusion-config.ts';
+import { loadUnet } from '../../../apps/worker/src/engine/diffusion/folder/load-unet.ts';
+import { LaneSample } from '../../../apps/worker/src/engine/diffusion/lane/lane-sample.ts';
+import type { SampleId } from '../../../apps/worker/src/engine/protocol/messages.ts';
+import { onnxRuntime } from '../../../apps/worker/src/engine/runtime/onnx.ts';
 import { interleaved, ratioRow } from '../peers/interleaved.ts';
 import type { PythonProgram } from '../python.ts';
 import type { Bench, Row } from '../section.ts';

@@ -2,7 +2,7 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { z } from 'zod';
-import type { TextAnswers } from '../../../apps/worker/src/engine/protocol.ts';
+import type { TextAnswers } from '../../../apps/worker/src/engine/protocol/messages.ts';
 import { openTextEngine } from '../../support/text-engine.ts';
 import type { Bench, Row } from '../section.ts';
 

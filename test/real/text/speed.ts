@@ -1,6 +1,7 @@
 /** Text models in Lehr beside other programs with the same graph: milliseconds of one text after the other. */
-import { openTextModel } from '../../../apps/worker/src/models/text/text-folder.ts';
-import { onnxRuntime } from '../../../apps/worker/src/runtime/onnx.ts';
+
+import { onnxRuntime } from '../../../apps/worker/src/engine/runtime/onnx.ts';
+import { openTextModel } from '../../../apps/worker/src/engine/text/folder/text-folder.ts';
 import { percentile } from '../../bench/harness.ts';
 import { interleaved, ratioRow } from '../peers/interleaved.ts';
 import { atMostRow } from '../rows.ts';

@@ -1,8 +1,8 @@
 /** The speech that is transcribed: a recording of a person, synthetic samples, and sentences that espeak-ng speaks. */
 import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { decodeAudio } from '../../../apps/worker/src/audio/decode.ts';
-import { readWaveform } from '../../../apps/worker/src/audio/waveform.ts';
+import { decodeAudio } from '../../../apps/worker/src/parent/audio/decode.ts';
+import { readWaveform } from '../../../apps/worker/src/parent/audio/waveform.ts';
 import { plainWaveform, sampleFile, sampleManifest, whisperFile } from '../../support/audio-golden.ts';
 import { hasEspeak, heldOutSentences, speak } from '../../support/held-out-speech.ts';
 import { wav } from '../../support/speech-files.ts';

@@ -2,7 +2,7 @@
 import { createHash } from 'node:crypto';
 import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { logMelWindow } from '../../../apps/worker/src/audio/log-mel.ts';
+import { logMelWindow } from '../../../apps/worker/src/parent/audio/log-mel.ts';
 import { openWhisperEngine } from '../../support/whisper-engine.ts';
 import type { PythonProgram } from '../python.ts';
 import { equalRow } from '../rows.ts';

@@ -1,10 +1,10 @@
 /** GET /v1/models: clients of OpenAI and Replicate ask the same path, so one answer has both lists. */
 import { createRoute, z } from '@hono/zod-openapi';
 import { ModelSchema, type Registry, type WorkerStatus } from '@lehr/shared';
-import type { Api, ApiParts } from '../api.ts';
+import { requires } from '../http/middleware/auth.ts';
+import { BEARER, problemsWithKey } from '../http/responses.ts';
 import { presentModel } from '../jobs/present-model.ts';
-import { requires } from '../middleware/auth.ts';
-import { BEARER, problemsWithKey } from '../responses.ts';
+import type { Api, ApiParts } from '../parts.ts';
 import { ReplicateModelSchema } from './replicate/model-contract.ts';
 import { ReplicateModels } from './replicate/model-view.ts';
 

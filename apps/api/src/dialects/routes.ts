@@ -1,5 +1,5 @@
 /** The routes for clients of other APIs; they make the same jobs as the native routes. */
-import type { Api, ApiParts } from '../api.ts';
+import type { Api, ApiParts } from '../parts.ts';
 import { classicRoutes } from './classic/draw.ts';
 import { huggingFaceRoutes } from './huggingface/calls.ts';
 import { modelListRoute } from './model-list.ts';

@@ -1,13 +1,13 @@
 /** Answers a call with the result of its text job. */
 import { LehrError } from '@lehr/shared';
 import type { Context } from 'hono';
-import type { ApiParts } from '../api.ts';
-import type { SucceededRecord } from '../calls/hold.ts';
-import { onClosedAnswer } from '../calls/lost-answer.ts';
-import type { MadeJob } from '../calls/make-job.ts';
+import type { ApiEnv } from '../http/middleware/api-env.ts';
+import { inactive } from '../http/middleware/turns.ts';
+import type { SucceededRecord } from '../jobs/requests/hold.ts';
+import { onClosedAnswer } from '../jobs/requests/lost-answer.ts';
+import type { MadeJob } from '../jobs/requests/make-job.ts';
 import { readLargeResult, textResultOf } from '../jobs/text-result.ts';
-import type { ApiEnv } from '../middleware/api-env.ts';
-import { inactive } from '../middleware/turns.ts';
+import type { ApiParts } from '../parts.ts';
 import { shapedAnswer, type TextShape } from './text-shape.ts';
 
 type Parts = Pick<ApiParts, 'store' | 'largeAnswers'>;

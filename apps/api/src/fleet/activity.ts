@@ -14,7 +14,7 @@ import {
 } from '@lehr/shared';
 import { type GroupQueues, readOwnWaiting, readWaitingLines, type WaitingLines } from '@lehr/shared/queue';
 import type { Keys, Redis } from '@lehr/shared/redis';
-import { Recent } from '../recent.ts';
+import { Recent } from '../base/recent.ts';
 import { activityLanes, groupFacts } from './activity-lanes.ts';
 import { forTenants } from './for-tenants.ts';
 

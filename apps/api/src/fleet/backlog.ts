@@ -6,7 +6,7 @@ import type { Clock, PriorityClass, WorkerStatus } from '@lehr/shared';
 import { formatModelRef, MAX_LANES, PRIORITY_CLASSES, parseGroupQueueName } from '@lehr/shared';
 import { type GroupLoads, readLoads } from '@lehr/shared/queue';
 import type { Keys, Redis } from '@lehr/shared/redis';
-import { Recent } from '../recent.ts';
+import { Recent } from '../base/recent.ts';
 import { fleetIndex } from './fleet-index.ts';
 import { type FleetView, serving } from './fleet-view.ts';
 

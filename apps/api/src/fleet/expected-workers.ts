@@ -13,7 +13,7 @@ import {
   startMsOf,
 } from '@lehr/shared';
 import type { Keys, Redis } from '@lehr/shared/redis';
-import { Recent } from '../recent.ts';
+import { Recent } from '../base/recent.ts';
 import { type FleetIndex, fleetIndex } from './fleet-index.ts';
 import type { FleetView } from './fleet-view.ts';
 import { poolOf } from './pool-of.ts';

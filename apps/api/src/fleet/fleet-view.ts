@@ -3,7 +3,7 @@ import type { Clock, WorkerStatus } from '@lehr/shared';
 import { readFleet } from '@lehr/shared';
 import { type GroupQueues, meanWaitingCost } from '@lehr/shared/queue';
 import type { Keys, Redis } from '@lehr/shared/redis';
-import { Recent } from '../recent.ts';
+import { Recent } from '../base/recent.ts';
 import { fleetIndex } from './fleet-index.ts';
 
 const TTL_MS = 1000;

@@ -15,7 +15,7 @@ import {
   startMsOf,
 } from '@lehr/shared';
 import type { Keys, Redis } from '@lehr/shared/redis';
-import { Recent } from '../recent.ts';
+import { Recent } from '../base/recent.ts';
 import type { Backlog } from './backlog.ts';
 import type { FleetView } from './fleet-view.ts';
 import { seePool } from './scale-state.ts';

@@ -1,7 +1,7 @@
 /** Ends the open event streams of keys that were revoked, have expired or lost the scope of the stream, and of ended sessions. */
 import { type Clock, every, type Log } from '@lehr/shared';
-import type { Authenticator } from '../auth/authenticator.ts';
-import type { Streams } from '../limits/streams.ts';
+import type { Authenticator } from '../access/auth/authenticator.ts';
+import type { Streams } from '../http/turns/streams.ts';
 
 export interface RevokedParts {
   readonly streams: Streams;

@@ -1,7 +1,7 @@
 /** Event streams that count against the limit of a key or tenant. */
 import { DEFAULT_LIMITS, type Scope, type TenantId } from '@lehr/shared';
-import type { Caller } from '../auth/authenticator.ts';
-import type { StreamHolder, Streams } from '../limits/streams.ts';
+import type { Caller } from '../access/auth/authenticator.ts';
+import type { StreamHolder, Streams } from '../http/turns/streams.ts';
 
 /** `scope` is what the route of the stream requires. */
 export const holderOf = ({ keyId, limits, session }: Caller, scope: Scope): StreamHolder => ({

@@ -1,6 +1,6 @@
 import type { Scope } from '@lehr/shared';
 import { expect, test } from 'vitest';
-import { Streams } from '../limits/streams.ts';
+import { Streams } from '../http/turns/streams.ts';
 import { enterStream } from './enter-stream.ts';
 import { eventStream, formatEvent, PING } from './sse.ts';
 

@@ -3,14 +3,14 @@ import type { Clock } from '@lehr/shared';
 import { Accepter, Admitter, type GroupQueues } from '@lehr/shared/queue';
 import type { RecordStore } from '@lehr/shared/records';
 import type { Keys, Redis } from '@lehr/shared/redis';
+import { Quotas } from '../access/quotas.ts';
 import { Backlog } from '../fleet/backlog.ts';
 import type { ExpectedWorkers } from '../fleet/expected-workers.ts';
 import type { FleetView } from '../fleet/fleet-view.ts';
 import { ModelSharesView } from '../fleet/model-shares.ts';
-import { Quotas } from '../limits/quotas.ts';
-import { RecordRoom } from '../limits/record-room.ts';
-import { Streams } from '../limits/streams.ts';
+import { Streams } from '../http/turns/streams.ts';
 import type { AdmitParts } from './admit.ts';
+import { RecordRoom } from './room/record-room.ts';
 
 export interface AdmissionParts extends AdmitParts {
   readonly streams: Streams;

@@ -9,12 +9,12 @@ import type {
   PlannedWorkflow,
 } from '@lehr/shared/queue';
 import type { WorkflowState } from '@lehr/shared/records';
-import type { Caller } from '../auth/authenticator.ts';
+import type { Caller } from '../access/auth/authenticator.ts';
+import { type Quota, randomRetryAfterS } from '../access/quota.ts';
+import { budgetOf, type Quotas } from '../access/quotas.ts';
 import type { Ahead, Backlog } from '../fleet/backlog.ts';
 import type { ExpectedWorkers } from '../fleet/expected-workers.ts';
 import type { ModelSharesView } from '../fleet/model-shares.ts';
-import { type Quota, randomRetryAfterS } from '../limits/quota.ts';
-import { budgetOf, type Quotas } from '../limits/quotas.ts';
 import { type Growth, growthOf } from './growth.ts';
 import type { RequestIdentity } from './identity.ts';
 import { ownBacklogOf } from './own-backlog.ts';

@@ -11,7 +11,7 @@ import {
   type TextToImageInput,
   type TextToImageRequest,
 } from '@lehr/shared';
-import { refusal } from '../field-problems.ts';
+import { refusal } from '../base/field-problems.ts';
 
 /** Throws `invalid-input` with every field that the model refuses, and what it allows. */
 export function completeInput(request: TextToImageRequest, model: DiffusionModelEntry): TextToImageInput {

@@ -1,6 +1,6 @@
 /**
  * Requests that ask for no record (`durability: "none"`): an admitted job goes straight to a worker, and its end comes straight back
- * (packages/shared/src/direct). Whatever cannot go this way has a record like any other job.
+ * (packages/shared/src/queue/direct). Whatever cannot go this way has a record like any other job.
  */
 import { type Clock, isTextJobType, LehrError, type Log, type WorkerId } from '@lehr/shared';
 import {
@@ -13,11 +13,11 @@ import {
 import type { Draft, GroupQueues } from '@lehr/shared/queue';
 import type { JobRecord, NewJob } from '@lehr/shared/records';
 import type { Keys, Redis } from '@lehr/shared/redis';
-import type { Caller } from '../auth/authenticator.ts';
+import type { Caller } from '../access/auth/authenticator.ts';
+import type { Quotas } from '../access/quotas.ts';
 import { type FleetView, serving } from '../fleet/fleet-view.ts';
 import type { JobWaits } from '../follow/wait.ts';
 import { WakeUp } from '../follow/wake-up.ts';
-import type { Quotas } from '../limits/quotas.ts';
 import type { RequestIdentity } from './identity.ts';
 
 /** A request with more is worth a record. */

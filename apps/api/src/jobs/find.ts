@@ -1,6 +1,6 @@
 import { isJobId, type JobId, LehrError, type TenantId } from '@lehr/shared';
 import type { JobRecord, RecordStore } from '@lehr/shared/records';
-import type { Caller } from '../auth/authenticator.ts';
+import type { Caller } from '../access/auth/authenticator.ts';
 
 /** A job of the caller's tenant. Throws the same `not-found` for a malformed id, an unknown id and another tenant's job. */
 export async function findJob(records: RecordStore, caller: Caller, id: string): Promise<JobRecord> {

@@ -4,8 +4,8 @@
  */
 import { hash } from 'node:crypto';
 import type { DuplicateRequest, Idempotency } from '@lehr/shared/queue';
-import type { Caller } from '../auth/authenticator.ts';
-import { idempotencyHash } from '../limits/quotas.ts';
+import type { Caller } from '../access/auth/authenticator.ts';
+import { idempotencyHash } from '../access/quotas.ts';
 
 /** Exactly one of the two. */
 export interface RequestIdentity {

@@ -1,7 +1,7 @@
 /** Deletes what a job has in the store: its inputs, outputs and checkpoints. */
 import { inputFolder, type JobId, type ObjectKey, outputFolder, type TenantId } from '@lehr/shared';
 import type { ObjectStore } from '@lehr/shared/objects';
-import type { StorageQuota } from '../limits/storage-quota.ts';
+import type { StorageQuota } from './room/storage-quota.ts';
 
 export interface JobObjectParts {
   readonly store: ObjectStore;

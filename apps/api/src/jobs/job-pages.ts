@@ -6,8 +6,8 @@
 import { type Clock, isJobId, type Job, type JobId, systemClock, type TenantId } from '@lehr/shared';
 import { JobList, type JobRecord, type ListQuery } from '@lehr/shared/records';
 import type { Keys, Redis } from '@lehr/shared/redis';
-import { TenantTurns } from '../bodies/tenant-turns.ts';
-import { refusal } from '../field-problems.ts';
+import { refusal } from '../base/field-problems.ts';
+import { TenantTurns } from '../http/bodies/tenant-turns.ts';
 import type { Presenter } from './present.ts';
 
 interface PageQuery extends Omit<ListQuery, 'cursor'> {

@@ -4,8 +4,8 @@
  * Written answers stay in memory until their callers have read them, so their bytes are bounded (unsent-answers.ts).
  */
 import { LehrError, type TenantId } from '@lehr/shared';
-import { TenantTurns } from '../bodies/tenant-turns.ts';
-import { ThreadCalls } from '../thread-calls.ts';
+import { TenantTurns } from '../http/bodies/tenant-turns.ts';
+import { ThreadCalls } from '../http/thread-calls.ts';
 import { UNSENT_LIMITS, UnsentAnswers } from './unsent-answers.ts';
 
 export interface LargeAnswerTask {

@@ -5,7 +5,7 @@
 import { type Clock, every, type JobId, type Log, type Metrics, type TenantId } from '@lehr/shared';
 import type { GroupQueues } from '@lehr/shared/queue';
 import { type Keys, type Redis, redisNow } from '@lehr/shared/redis';
-import { takerOf } from '../take-due.ts';
+import { takerOf } from '../base/take-due.ts';
 import { deleteJobObjects, type JobObjectParts } from './job-objects.ts';
 
 const EVERY_MS = 5_000;

@@ -11,9 +11,9 @@ import {
   toObjectKey,
 } from '@lehr/shared';
 import { type Egress, EgressError, PRIVATE_HOSTS } from '@lehr/shared/egress';
-import { decodeDataUri, type InlineAudio, isDataUri, referenceIn } from '../bodies/inline-audio.ts';
-import { refusal } from '../field-problems.ts';
-import { type Files, fileKey, storableType } from '../files/files.ts';
+import { refusal } from '../base/field-problems.ts';
+import { decodeDataUri, type InlineAudio, isDataUri, referenceIn } from '../http/bodies/inline-audio.ts';
+import { type Files, fileKey, storableType } from './files/files.ts';
 
 export interface MediaParts {
   readonly files: Files;

@@ -1,6 +1,6 @@
 /** The priority class of a job, within the limit of its key. */
 import { type KeyLimits, PRIORITY_CLASSES, type PriorityClass } from '@lehr/shared';
-import { refusal } from '../field-problems.ts';
+import { refusal } from '../base/field-problems.ts';
 
 /** Dialects have no field for it, so their jobs and all others that name no class get this one. */
 const DEFAULT_CLASS: PriorityClass = 'standard';

@@ -12,7 +12,7 @@ import {
   textCostMs,
   toObjectKey,
 } from '@lehr/shared';
-import { refusal } from '../field-problems.ts';
+import { refusal } from '../base/field-problems.ts';
 import { fleetIndex } from '../fleet/fleet-index.ts';
 import type { Attachment } from './media-input.ts';
 import type { ResolvedModel } from './resolve-model.ts';

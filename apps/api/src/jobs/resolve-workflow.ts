@@ -10,7 +10,7 @@ import {
 } from '@lehr/shared';
 import { WORKFLOW_QUEUE } from '@lehr/shared/queue';
 import type { WorkflowState } from '@lehr/shared/records';
-import { refusal } from '../field-problems.ts';
+import { refusal } from '../base/field-problems.ts';
 import type { Attachment } from './media-input.ts';
 import { type ResolveParts, resolveWork } from './resolve.ts';
 import type { ResolveContext, ResolvedWork } from './work.ts';

@@ -13,7 +13,7 @@ import {
   type TextToImageInput,
   type WorkerStatus,
 } from '@lehr/shared';
-import { refusal } from '../field-problems.ts';
+import { refusal } from '../base/field-problems.ts';
 import { fleetIndex } from '../fleet/fleet-index.ts';
 import { completeInput } from './complete-input.ts';
 import { type LocatedMedia, locateMedia, type MediaParts } from './media-input.ts';

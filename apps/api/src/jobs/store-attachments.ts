@@ -2,11 +2,11 @@
 import { type Clock, inputFolder, type JobId, LehrError, toLehrError, toObjectKey } from '@lehr/shared';
 import type { ObjectStore } from '@lehr/shared/objects';
 import type { Admitter, Draft } from '@lehr/shared/queue';
-import type { Caller } from '../auth/authenticator.ts';
-import type { RecordRoom } from '../limits/record-room.ts';
-import type { StorageQuota } from '../limits/storage-quota.ts';
+import type { Caller } from '../access/auth/authenticator.ts';
 import type { RequestIdentity } from './identity.ts';
 import type { Attachment } from './media-input.ts';
+import type { RecordRoom } from './room/record-room.ts';
+import type { StorageQuota } from './room/storage-quota.ts';
 
 export interface AttachmentParts {
   readonly clock: Clock;

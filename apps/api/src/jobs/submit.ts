@@ -10,10 +10,10 @@ import {
 import { admittedJob, type Draft, type GroupQueues, type WorkflowRunner } from '@lehr/shared/queue';
 import type { JobRecord, NewJob, RecordStore } from '@lehr/shared/records';
 import { inPart, type Span } from '@lehr/shared/tracing';
-import type { Caller } from '../auth/authenticator.ts';
+import type { Caller } from '../access/auth/authenticator.ts';
+import type { Quota } from '../access/quota.ts';
+import { budgetOf } from '../access/quotas.ts';
 import type { FleetView } from '../fleet/fleet-view.ts';
-import type { Quota } from '../limits/quota.ts';
-import { budgetOf } from '../limits/quotas.ts';
 import type { RolloutStore } from '../rollouts/rollout-store.ts';
 import { type Hook, hookFields } from '../webhooks/hook.ts';
 import type { WebhookParts } from '../webhooks/parts.ts';

@@ -1,6 +1,6 @@
 /**
  * What API processes have counted, in Redis, for the picture of the traffic. Each process writes its counters once a second while
- * one of them asks for running samples (packages/shared/src/running.ts); a reading takes those of all processes.
+ * one of them asks for running samples (packages/shared/src/fleet/running.ts); a reading takes those of all processes.
  */
 import {
   addCounter,

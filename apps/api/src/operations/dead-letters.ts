@@ -2,7 +2,7 @@
 import type { DeadLetters, JobId } from '@lehr/shared';
 import { type JobOutline, type RecordStore, toJobError, UnreadableList } from '@lehr/shared/records';
 import type { Keys, Redis } from '@lehr/shared/redis';
-import { refusal } from '../field-problems.ts';
+import { refusal } from '../base/field-problems.ts';
 
 const MAX_SHOWN = 100;
 /** As keys.failed has them. */

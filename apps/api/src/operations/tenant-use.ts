@@ -1,8 +1,8 @@
 /** How much each tenant uses: the jobs of the last 24 hours, and what waits, runs and is stored now. Read once in five seconds for all callers. */
 import { type Clock, firstJobIdAt, type TenantId, type TenantUse, type Usage } from '@lehr/shared';
 import type { Keys, Redis } from '@lehr/shared/redis';
-import type { StorageQuota } from '../limits/storage-quota.ts';
-import { Recent } from '../recent.ts';
+import { Recent } from '../base/recent.ts';
+import type { StorageQuota } from '../jobs/room/storage-quota.ts';
 
 const TTL_MS = 5_000;
 const HOUR_MS = 3_600_000;

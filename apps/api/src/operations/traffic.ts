@@ -15,7 +15,7 @@ import {
 } from '@lehr/shared';
 import { type GroupDepth, type GroupQueues, readDepths } from '@lehr/shared/queue';
 import type { Keys, Redis } from '@lehr/shared/redis';
-import { Recent } from '../recent.ts';
+import { Recent } from '../base/recent.ts';
 import type { StoredRollout } from '../rollouts/rollout.ts';
 import type { RolloutStore } from '../rollouts/rollout-store.ts';
 import { versionShares } from '../rollouts/shares.ts';

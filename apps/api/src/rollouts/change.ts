@@ -10,7 +10,7 @@ import {
   type RolloutRequest,
   type RolloutState,
 } from '@lehr/shared';
-import { refusal } from '../field-problems.ts';
+import { refusal } from '../base/field-problems.ts';
 import { isOpen, nextStage, type StoredRollout, servingVersion } from './rollout.ts';
 import type { Analysis, RolloutStep } from './rollout-store.ts';
 

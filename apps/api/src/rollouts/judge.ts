@@ -8,7 +8,7 @@ import {
   type Verdict,
   verdictOf,
 } from '@lehr/shared';
-import { OWN_ACTOR } from '../audit/audit-log.ts';
+import { OWN_ACTOR } from '../access/audit/audit-log.ts';
 import { nextStage, type StoredRollout } from './rollout.ts';
 import type { Analysis, RolloutStep } from './rollout-store.ts';
 

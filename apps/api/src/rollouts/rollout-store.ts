@@ -14,8 +14,8 @@ import {
 } from '@lehr/shared';
 import { type Outcomes, parseOutcomes, stageName } from '@lehr/shared/records';
 import { defineScript, type Keys, type Redis, type Script } from '@lehr/shared/redis';
-import { type Actor, APPEND_AUDIT_LUA, type AuditTarget } from '../audit/audit-log.ts';
-import { Recent } from '../recent.ts';
+import { type Actor, APPEND_AUDIT_LUA, type AuditTarget } from '../access/audit/audit-log.ts';
+import { Recent } from '../base/recent.ts';
 import { OPEN_DELIVERY_LUA } from '../webhooks/deliveries/deliveries.ts';
 import { rolloutDelivery } from '../webhooks/operator-webhook.ts';
 import { samplesOf } from './outcomes.ts';

@@ -6,7 +6,7 @@
 import { type Clock, formatModelRef, type Log, type Metrics, readFleet } from '@lehr/shared';
 import { WorkLock } from '@lehr/shared/queue';
 import type { Keys, Redis } from '@lehr/shared/redis';
-import { OWN_ACTOR } from '../audit/audit-log.ts';
+import { OWN_ACTOR } from '../access/audit/audit-log.ts';
 import { fleetIndex } from '../fleet/fleet-index.ts';
 import { judgeRollout } from './judge.ts';
 import type { StoredRollout } from './rollout.ts';

@@ -1,9 +1,9 @@
 /** The audit log; requires the scope `admin`. */
 import { createRoute, z } from '@hono/zod-openapi';
 import { AUDIT_ACTIONS, AuditListSchema, TenantSchema } from '@lehr/shared';
-import type { Api, ApiParts } from '../api.ts';
-import { requires } from '../middleware/auth.ts';
-import { BEARER, problemsWithKey } from '../responses.ts';
+import { requires } from '../http/middleware/auth.ts';
+import { BEARER, problemsWithKey } from '../http/responses.ts';
+import type { Api, ApiParts } from '../parts.ts';
 import { AUDIT_ENTRY } from './examples.ts';
 import { queryNumber } from './query-number.ts';
 

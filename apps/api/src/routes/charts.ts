@@ -1,9 +1,9 @@
 import { createRoute } from '@hono/zod-openapi';
 import { ChartListSchema, ChartQuerySchema } from '@lehr/shared';
-import type { Api, ApiParts } from '../api.ts';
-import { ChartsView } from '../charts/charts.ts';
-import { requires } from '../middleware/auth.ts';
-import { BEARER, problemsWithKey } from '../responses.ts';
+import { requires } from '../http/middleware/auth.ts';
+import { BEARER, problemsWithKey } from '../http/responses.ts';
+import { ChartsView } from '../operations/charts.ts';
+import type { Api, ApiParts } from '../parts.ts';
 
 const route = createRoute({
   method: 'get',

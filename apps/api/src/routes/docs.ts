@@ -3,7 +3,7 @@ import { readFile } from 'node:fs/promises';
 import { createRequire } from 'node:module';
 import { join } from 'node:path';
 import { secureHeaders } from 'hono/secure-headers';
-import type { Api, ApiParts } from '../api.ts';
+import type { Api, ApiParts } from '../parts.ts';
 
 const INFO = {
   title: 'Lehr',

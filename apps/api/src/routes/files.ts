@@ -1,15 +1,15 @@
 /** Uploaded files that jobs read. The responses have the shape that Replicate's clients expect. */
 import { createRoute, z } from '@hono/zod-openapi';
 import { LehrError } from '@lehr/shared';
-import type { Api, ApiParts } from '../api.ts';
-import { checkJsonShape, MAX_DEPTH, MAX_VALUES } from '../bodies/json-shape.ts';
-import { refusal } from '../field-problems.ts';
-import type { StoredFile } from '../files/files.ts';
-import type { Multipart } from '../files/multipart.ts';
-import { requires } from '../middleware/auth.ts';
-import { guardQuota } from '../middleware/guard-quota.ts';
-import { inactive } from '../middleware/turns.ts';
-import { BEARER, problemsWithKey } from '../responses.ts';
+import { refusal } from '../base/field-problems.ts';
+import { checkJsonShape, MAX_DEPTH, MAX_VALUES } from '../http/bodies/json-shape.ts';
+import { requires } from '../http/middleware/auth.ts';
+import { guardQuota } from '../http/middleware/guard-quota.ts';
+import { inactive } from '../http/middleware/turns.ts';
+import { BEARER, problemsWithKey } from '../http/responses.ts';
+import type { StoredFile } from '../jobs/files/files.ts';
+import type { Multipart } from '../jobs/files/multipart.ts';
+import type { Api, ApiParts } from '../parts.ts';
 
 const FileSchema = z
   .object({

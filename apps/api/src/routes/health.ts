@@ -2,10 +2,10 @@
 import { createRoute, z } from '@hono/zod-openapi';
 import { ConfigError, claimStore, countWorkers, type FieldProblem, LehrError } from '@lehr/shared';
 import { assertNothingDropped } from '@lehr/shared/redis';
-import type { Api, ApiParts } from '../api.ts';
+import { Recent } from '../base/recent.ts';
 import type { FleetView } from '../fleet/fleet-view.ts';
-import { Recent } from '../recent.ts';
-import { problems } from '../responses.ts';
+import { problems } from '../http/responses.ts';
+import type { Api, ApiParts } from '../parts.ts';
 
 /** All probes of a second share one write to the store: probes need no key, and a bucket charges for writes. */
 const STORE_TTL_MS = 1000;

@@ -9,11 +9,11 @@ import {
   NewApiKeySchema,
   type TenantId,
 } from '@lehr/shared';
-import type { Api, ApiParts } from '../api.ts';
-import type { KeyFacts } from '../auth/key-store.ts';
-import { actorOf } from '../middleware/actor.ts';
-import { requires } from '../middleware/auth.ts';
-import { BEARER, problemsWithKey } from '../responses.ts';
+import type { KeyFacts } from '../access/auth/key-store.ts';
+import { actorOf } from '../http/middleware/actor.ts';
+import { requires } from '../http/middleware/auth.ts';
+import { BEARER, problemsWithKey } from '../http/responses.ts';
+import type { Api, ApiParts } from '../parts.ts';
 import { KEY_REQUEST, NEW_KEY, SHOWN_KEY } from './examples.ts';
 
 const IdParams = z.object({

@@ -6,8 +6,8 @@ import { type Metrics, parseGroupQueueName, type Registry, type Scale } from '@l
 import { type GroupDepth, readDepths } from '@lehr/shared/queue';
 import { UnreadableList } from '@lehr/shared/records';
 import { droppedCommands, memoryShare } from '@lehr/shared/redis';
-import type { Api, ApiParts } from '../api.ts';
 import { serving } from '../fleet/fleet-view.ts';
+import type { Api, ApiParts } from '../parts.ts';
 import { readRollouts, showRollouts } from '../rollouts/show-metrics.ts';
 
 export function metricsRoute(app: Api, parts: ApiParts): void {

@@ -7,9 +7,9 @@ import { LehrError } from '@lehr/shared';
 import { type LinkVerdict, objectHeaders, verifyLink } from '@lehr/shared/objects';
 import type { Context } from 'hono';
 import { secureHeaders } from 'hono/secure-headers';
-import type { Api, ApiParts } from '../api.ts';
-import type { ApiEnv } from '../middleware/api-env.ts';
-import { problems } from '../responses.ts';
+import type { ApiEnv } from '../http/middleware/api-env.ts';
+import { problems } from '../http/responses.ts';
+import type { Api, ApiParts } from '../parts.ts';
 
 const PREFIX = '/objects/';
 

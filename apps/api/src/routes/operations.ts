@@ -1,11 +1,11 @@
 /** What operators read of the whole installation; requires the scope `admin`. */
 import { createRoute, z } from '@hono/zod-openapi';
 import { DeadLettersSchema, SettingListSchema, TrafficSchema, UsageSchema } from '@lehr/shared';
-import type { Api, ApiParts } from '../api.ts';
-import { requires } from '../middleware/auth.ts';
+import { requires } from '../http/middleware/auth.ts';
+import { BEARER, problemsWithKey } from '../http/responses.ts';
 import { TenantUseView } from '../operations/tenant-use.ts';
 import { TrafficView } from '../operations/traffic.ts';
-import { BEARER, problemsWithKey } from '../responses.ts';
+import type { Api, ApiParts } from '../parts.ts';
 
 function routeOf<const Path extends string, Schema extends z.ZodType>(route: {
   readonly path: Path;

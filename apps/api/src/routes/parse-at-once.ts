@@ -5,9 +5,9 @@
 import type { RouteConfig, RouteHandler, z } from '@hono/zod-openapi';
 import type { Context, MiddlewareHandler } from 'hono';
 import { HTTPException } from 'hono/http-exception';
-import type { Api } from '../api.ts';
-import type { ApiEnv } from '../middleware/api-env.ts';
-import { refuseInvalid } from '../middleware/validation.ts';
+import type { ApiEnv } from '../http/middleware/api-env.ts';
+import { refuseInvalid } from '../http/middleware/validation.ts';
+import type { Api } from '../parts.ts';
 
 /** What is parsed at once; a request with another content type goes the way of app.openapi, which refuses it. */
 const PLAIN_JSON = /^application\/json(?:; *charset=utf-8)?$/i;

@@ -16,12 +16,12 @@ import {
   type WorkerStatus,
 } from '@lehr/shared';
 import { type GroupDepth, readDepths } from '@lehr/shared/queue';
-import type { Api, ApiParts } from '../api.ts';
 import { fleetIndex } from '../fleet/fleet-index.ts';
 import { serving } from '../fleet/fleet-view.ts';
 import { forTenants } from '../fleet/for-tenants.ts';
-import { requires } from '../middleware/auth.ts';
-import { BEARER, problemsWithKey } from '../responses.ts';
+import { requires } from '../http/middleware/auth.ts';
+import { BEARER, problemsWithKey } from '../http/responses.ts';
+import type { Api, ApiParts } from '../parts.ts';
 
 const route = createRoute({
   method: 'get',

@@ -10,11 +10,11 @@ import {
   RolloutSchema,
   readFleet,
 } from '@lehr/shared';
-import type { Api, ApiParts } from '../api.ts';
 import { fleetIndex } from '../fleet/fleet-index.ts';
-import { actorOf } from '../middleware/actor.ts';
-import { requires } from '../middleware/auth.ts';
-import { BEARER, problemsWithKey } from '../responses.ts';
+import { actorOf } from '../http/middleware/actor.ts';
+import { requires } from '../http/middleware/auth.ts';
+import { BEARER, problemsWithKey } from '../http/responses.ts';
+import type { Api, ApiParts } from '../parts.ts';
 import { changeStep, deployStep, noRollout, removeStep } from '../rollouts/change.ts';
 import { presentRollout } from '../rollouts/present.ts';
 import type { StoredRollout } from '../rollouts/rollout.ts';

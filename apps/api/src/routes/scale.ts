@@ -1,8 +1,8 @@
 import { createRoute, z } from '@hono/zod-openapi';
 import { LehrError, ScaleSchema } from '@lehr/shared';
-import type { Api, ApiParts } from '../api.ts';
-import { requires } from '../middleware/auth.ts';
-import { BEARER, problemsWithKey } from '../responses.ts';
+import { requires } from '../http/middleware/auth.ts';
+import { BEARER, problemsWithKey } from '../http/responses.ts';
+import type { Api, ApiParts } from '../parts.ts';
 
 const route = createRoute({
   method: 'get',

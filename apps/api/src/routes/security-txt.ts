@@ -1,5 +1,5 @@
 /** /.well-known/security.txt (RFC 9116): where to report a weakness of this installation. */
-import type { Api, ApiParts } from '../api.ts';
+import type { Api, ApiParts } from '../parts.ts';
 
 const SECURITY_TXT_PATH = '/.well-known/security.txt';
 

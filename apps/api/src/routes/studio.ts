@@ -8,8 +8,8 @@ import { brotliCompress, constants, gzip } from 'node:zlib';
 import { LehrError } from '@lehr/shared';
 import type { Context } from 'hono';
 import { secureHeaders } from 'hono/secure-headers';
-import type { Api, ApiParts } from '../api.ts';
-import type { ApiEnv } from '../middleware/api-env.ts';
+import type { ApiEnv } from '../http/middleware/api-env.ts';
+import type { Api, ApiParts } from '../parts.ts';
 
 const TYPES: Readonly<Record<string, string>> = {
   '.html': 'text/html; charset=utf-8',

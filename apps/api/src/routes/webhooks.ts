@@ -11,10 +11,10 @@ import {
   WebhookTestResultSchema,
 } from '@lehr/shared';
 import { redisNow } from '@lehr/shared/redis';
-import type { Api, ApiParts } from '../api.ts';
-import { actorOf } from '../middleware/actor.ts';
-import { requires } from '../middleware/auth.ts';
-import { BEARER, problemsWithKey } from '../responses.ts';
+import { actorOf } from '../http/middleware/actor.ts';
+import { requires } from '../http/middleware/auth.ts';
+import { BEARER, problemsWithKey } from '../http/responses.ts';
+import type { Api, ApiParts } from '../parts.ts';
 import { checkUrl } from '../webhooks/hook.ts';
 import { webhookId } from '../webhooks/message-id.ts';
 import type { ShownSecret } from '../webhooks/secrets/webhook-secrets.ts';

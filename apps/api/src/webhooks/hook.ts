@@ -2,7 +2,7 @@
 import { END_EVENTS, MAX_WEBHOOK_URL_LENGTH, type TenantId } from '@lehr/shared';
 import { type Egress, EgressError, PRIVATE_HOSTS } from '@lehr/shared/egress';
 import type { Dialect, NewJob } from '@lehr/shared/records';
-import { refusal } from '../field-problems.ts';
+import { refusal } from '../base/field-problems.ts';
 
 export interface Hook {
   readonly url: string;

@@ -1,7 +1,7 @@
 /** The parts that webhooks need over one connection: the routes and the delivery service each open their own. */
 import type { Egress } from '@lehr/shared/egress';
 import type { Keys, Redis } from '@lehr/shared/redis';
-import type { AuditTarget } from '../audit/audit-log.ts';
+import type { AuditTarget } from '../access/audit/audit-log.ts';
 import { Sender } from './attempts/sender.ts';
 import { Deliveries } from './deliveries/deliveries.ts';
 import { DeliverySchedule } from './deliveries/delivery-schedule.ts';

@@ -31,7 +31,7 @@ export const fleet = defineCommand({
     'env-file': { type: 'string', value: 'FILE', help: 'Variables of the workers, one NAME=value a line.' },
   },
   run: async ({ values, positionals, terminal, url }) => {
-    const program = serverProgram('worker', 'local-fleet');
+    const program = serverProgram('local-fleet');
     if (program === undefined) throw serverIsElsewhere();
     const { workers = 'auto' } = values;
     const request = {

@@ -1,4 +1,4 @@
-/** The result of one check. The checks of the server (apps/worker/src/doctor) print the same as JSON lines. */
+/** The result of one check. The checks of the server (apps/worker/src/programs/doctor) print the same as JSON lines. */
 export interface Check {
   readonly name: string;
   /** `warn`: it works, but badly or not for long. */

@@ -15,7 +15,7 @@ export async function checkServer(
   flags: readonly string[],
   report: (check: Check) => void,
 ): Promise<boolean> {
-  const program = serverProgram('worker', 'doctor');
+  const program = serverProgram('doctor');
   if (program === undefined) return false;
   const child = spawn(process.execPath, [program, ...flags], {
     env: { ...env },

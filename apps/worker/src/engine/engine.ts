@@ -6,12 +6,12 @@
  * because the samples stay in memory as they are after their last step.
  */
 import { toPlainError } from '@lehr/shared';
-import { DiffusionLanes } from './diffusion/diffusion-lanes.ts';
-import type { EngineParts } from './engine-parts.ts';
-import type { EngineSample, FromEngine, ModelToOpen, OpenedModel, SampleId } from './protocol.ts';
-import { TextLanes } from './text/text-lanes.ts';
-import { isBulkNext, Turns, type TurnTaker } from './turns.ts';
-import { WhisperLanes } from './whisper/whisper-lanes.ts';
+import { DiffusionLanes } from './diffusion/lane/diffusion-lanes.ts';
+import type { EngineParts } from './lanes/engine-parts.ts';
+import { isBulkNext, Turns, type TurnTaker } from './lanes/turns.ts';
+import type { EngineSample, FromEngine, ModelToOpen, OpenedModel, SampleId } from './protocol/messages.ts';
+import { TextLanes } from './text/lane/text-lanes.ts';
+import { WhisperLanes } from './whisper/lane/whisper-lanes.ts';
 
 /** The lanes of all tasks for some of the classes, and whose turn it is among them. */
 interface Lanes {

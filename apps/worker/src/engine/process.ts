@@ -1,8 +1,6 @@
 /** Entry of the engine process: connects the engine to the messages of the worker that forked it. */
 import { systemClock, toPlainError } from '@lehr/shared';
-import { NoiseDrawer } from '../diffusion/noise-drawer.ts';
-import { onnxRuntime } from '../runtime/onnx.ts';
-import { createSimulatedRuntime } from '../runtime/simulated.ts';
+import { NoiseDrawer } from './diffusion/noise-drawer.ts';
 import { Engine } from './engine.ts';
 import type {
   EngineSettings,
@@ -11,7 +9,9 @@ import type {
   OpenedModel,
   ToEngine,
   UnavailableModel,
-} from './protocol.ts';
+} from './protocol/messages.ts';
+import { onnxRuntime } from './runtime/onnx.ts';
+import { createSimulatedRuntime } from './runtime/simulated.ts';
 
 let engine: Engine | undefined;
 /** `name@version` of each open model. */

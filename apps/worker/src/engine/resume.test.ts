@@ -5,9 +5,9 @@ import { join } from 'node:path';
 import { writeTinyDiffusion } from '@lehr/demo-models';
 import { SAMPLER_NAMES, systemClock } from '@lehr/shared';
 import { afterAll, beforeAll, expect, onTestFinished, test, vi } from 'vitest';
-import { createSimulatedRuntime } from '../runtime/simulated.ts';
 import { Engine } from './engine.ts';
-import type { CheckpointSettings, DiffusionSample, FromEngine, SampleId } from './protocol.ts';
+import type { CheckpointSettings, DiffusionSample, FromEngine, SampleId } from './protocol/messages.ts';
+import { createSimulatedRuntime } from './runtime/simulated.ts';
 
 let folder: string;
 beforeAll(async () => {

@@ -1,8 +1,8 @@
 /** Reads models.yaml. */
 import { readFile, stat } from 'node:fs/promises';
 import { dirname } from 'node:path';
-import { fromModelsFile } from '../model-cache/version-folder.ts';
-import { parseRegistry, type Registry } from '../registry.ts';
+import { fromModelsFile } from '../models/cache/version-folder.ts';
+import { parseRegistry, type Registry } from '../models/registry.ts';
 import { readFamily } from './read-family.ts';
 
 export interface ModelsFile {

@@ -2,8 +2,8 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
-import { systemClock } from '../clock.ts';
-import { silentLog } from '../log.ts';
+import { systemClock } from '../base/clock.ts';
+import { silentLog } from '../base/log.ts';
 import { readModelsFile } from './models-file.ts';
 import { ModelsWatch, type ModelsWatchOptions } from './models-watch.ts';
 

@@ -2,10 +2,10 @@
  * Reads models.yaml again while a program runs. A change is taken when two checks have seen the same text, because an editor may
  * still write the file, or at once on request. A file that cannot be used is reported, and the earlier models stay.
  */
-import type { Clock } from '../clock.ts';
-import { every } from '../every.ts';
-import type { Log } from '../log.ts';
-import type { Registry } from '../registry.ts';
+import type { Clock } from '../base/clock.ts';
+import { every } from '../base/every.ts';
+import type { Log } from '../base/log.ts';
+import type { Registry } from '../models/registry.ts';
 import { type ModelsFile, parseModels, readModelsText } from './models-file.ts';
 
 export interface ModelsWatchOptions {

@@ -1,6 +1,6 @@
 /** Reads environment variables by a schema. All faults are collected, so that one message reports them together. */
 import type { z } from 'zod';
-import { ConfigError } from './config-error.ts';
+import { ConfigError } from '../base/config-error.ts';
 import { unknownVariables } from './unknown-variables.ts';
 
 export type Source = Readonly<Record<string, string | undefined>>;

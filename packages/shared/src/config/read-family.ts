@@ -1,7 +1,7 @@
 /** Reads the family of a model from the configs in its folder, where this process can see the folder: an API may run without. */
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { type DetectedFamily, detectFamily } from '../diffusion-family.ts';
+import { type DetectedFamily, detectFamily } from '../contracts/diffusion-family.ts';
 
 /** Undefined when the folder is not there, or is no diffusers folder; the worker then says why it cannot be opened. */
 export function readFamily(folder: string): DetectedFamily | undefined {

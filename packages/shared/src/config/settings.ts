@@ -2,8 +2,8 @@
 import { existsSync } from 'node:fs';
 import { resolve } from 'node:path';
 import type { z } from 'zod';
-import { homeModelsFile, homeSecretFault } from '../home.ts';
-import { ConfigError } from './config-error.ts';
+import { ConfigError } from '../base/config-error.ts';
+import { homeModelsFile, homeSecretFault } from '../base/home.ts';
 import type { ENV } from './env.ts';
 import { type ModelsFile, readModelsFile } from './models-file.ts';
 import { readVariables, type Source } from './read-config.ts';

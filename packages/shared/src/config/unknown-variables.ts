@@ -1,5 +1,5 @@
 /** Finds misspelt variables, which no program reads and which would otherwise be ignored silently. */
-import { editDistance } from '../edit-distance.ts';
+import { editDistance } from '../base/edit-distance.ts';
 import { ENV, OTHER_VARIABLES } from './env.ts';
 
 const PREFIX = 'LEHR_';

@@ -1,6 +1,6 @@
 /** The job as a caller sees it. The API serves these schemas, and its OpenAPI document is made from them. */
 import { z } from 'zod';
-import { ERROR_CODES, type ErrorCode } from '../errors.ts';
+import { ERROR_CODES, type ErrorCode } from '../base/errors.ts';
 import { TranscriptSchema } from './speech-to-text.ts';
 import { TEXT_JOB_TYPES } from './text.ts';
 import { TextOutputSchema } from './text-output.ts';

@@ -1,6 +1,6 @@
 /** An offered model. */
 import { z } from 'zod';
-import { DIFFUSION_FAMILIES } from '../diffusion-family.ts';
+import { DIFFUSION_FAMILIES } from './diffusion-family.ts';
 import { TEXT_JOB_TYPES } from './text.ts';
 import { SamplerNameSchema } from './text-to-image.ts';
 

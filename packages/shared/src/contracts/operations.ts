@@ -1,6 +1,6 @@
 /** What operators see of the whole installation: settings, the use of tenants, dead letters and traffic. */
 import { z } from 'zod';
-import { ERROR_CODES, type ErrorCode } from '../errors.ts';
+import { ERROR_CODES, type ErrorCode } from '../base/errors.ts';
 import { JOB_TYPES } from './job.ts';
 
 const count = z.int().nonnegative();

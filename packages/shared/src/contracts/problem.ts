@@ -1,6 +1,6 @@
 /** Errors of the native API: RFC 9457 problem details, the same schema on every route. */
 import { z } from 'zod';
-import type { LehrError } from '../errors.ts';
+import type { LehrError } from '../base/errors.ts';
 
 export const PROBLEM_MEDIA_TYPE = 'application/problem+json';
 

@@ -1,6 +1,6 @@
 /** Rollouts: which version of a model its jobs get while a new one is tried, as an administrator sees and changes them. */
 import { z } from 'zod';
-import { SLUG } from '../group.ts';
+import { SLUG } from './group.ts';
 import { AnalysisSchema, percent, VersionOutcomesSchema } from './rollout-figures.ts';
 
 export const ROLLOUT_STATES = ['running', 'paused', 'promoted', 'rolled-back'] as const;

@@ -1,6 +1,19 @@
 /** How many workers a pool should have, for what starts and stops them: KEDA, `lehr fleet`. */
 import { z } from 'zod';
-import { SCALE_REASONS } from '../scaling/decision.ts';
+
+/** Why a pool should have this many workers. A closed list. */
+export const SCALE_REASONS = [
+  'idle',
+  'waiting',
+  'arriving',
+  'running',
+  'holding',
+  'min',
+  'max',
+  'budget',
+  'schedule',
+] as const;
+export type ScaleReason = (typeof SCALE_REASONS)[number];
 
 const count = z.int().nonnegative();
 

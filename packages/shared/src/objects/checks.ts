@@ -1,5 +1,5 @@
 /** Checks of the arguments of every store, before it does any I/O. */
-import { type ObjectKey, toObjectKey } from '../ids.ts';
+import { type ObjectKey, toObjectKey } from '../base/ids.ts';
 import type { LinkOptions, PutOptions } from './store.ts';
 
 /** The object that `check()` writes and deletes. */

@@ -1,7 +1,7 @@
 /** The object store that the variables of a process name. */
 import { hostname } from 'node:os';
 import { resolve } from 'node:path';
-import { objectsFolder } from '../home.ts';
+import { objectsFolder } from '../base/home.ts';
 import type { FolderStoreOptions } from './folder.ts';
 import { openObjectStore } from './open.ts';
 import type { ObjectStore } from './store.ts';

@@ -1,5 +1,5 @@
 /** Errors of the file system as LehrErrors. */
-import { LehrError } from '../errors.ts';
+import { LehrError } from '../base/errors.ts';
 
 const REASONS: Readonly<Record<string, string>> = {
   ENOSPC: 'the disk is full',

@@ -18,7 +18,7 @@ import { hostname, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { ulid } from 'ulid';
 import { expect, onTestFinished, test } from 'vitest';
-import { type ObjectKey, toObjectKey } from '../ids.ts';
+import { type ObjectKey, toObjectKey } from '../base/ids.ts';
 import { type FolderStoreOptions, openFolderStore } from './folder.ts';
 
 const OPTIONS = { publicUrl: 'https://lehr.example', linkSecret: 's'.repeat(32), fsync: false };

@@ -12,8 +12,8 @@
  */
 import { mkdir, realpath, statfs, unlink } from 'node:fs/promises';
 import { dirname, join, sep } from 'node:path';
-import { type Clock, systemClock } from '../clock.ts';
-import type { ObjectKey } from '../ids.ts';
+import { type Clock, systemClock } from '../base/clock.ts';
+import type { ObjectKey } from '../base/ids.ts';
 import { readableBody, sha256Hex } from './body.ts';
 import {
   asObjectKey,

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { toObjectKey } from '../ids.ts';
+import { toObjectKey } from '../base/ids.ts';
 import { checkLinkSecret, contentDisposition, objectHeaders, signLink, verifyLink } from './links.ts';
 
 const SECRET = 'a-secret-of-at-least-32-characters';

@@ -3,7 +3,7 @@
  * key: `<publicUrl>/objects/<key>?expires=<unix s>&name=<file name>&sig=<base64url>`, where `sig` is HMAC-SHA256 over key,
  * expiry and name. The method is not signed, so HEAD works on the link of a GET.
  */
-import type { ObjectKey } from '../ids.ts';
+import type { ObjectKey } from '../base/ids.ts';
 import { asObjectKey } from './checks.ts';
 import { checkQuery, onlyOne, signature } from './signed-query.ts';
 import type { ObjectInfo } from './store.ts';

@@ -1,5 +1,5 @@
 /** When the job or file of an object was made: the id in its key contains the time. */
-import { timeOfId } from '../ids.ts';
+import { timeOfId } from '../base/ids.ts';
 
 /** The keys of outputs and of uploads begin with these. */
 export const DATED_PREFIXES = ['out/', 'in/'] as const;

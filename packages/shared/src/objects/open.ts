@@ -1,4 +1,4 @@
-import { unreachable } from '../errors.ts';
+import { unreachable } from '../base/errors.ts';
 import { type FolderStoreOptions, openFolderStore } from './folder.ts';
 import type { S3StoreOptions } from './s3-client.ts';
 import type { ObjectStore } from './store.ts';

@@ -6,7 +6,7 @@ import {
   type S3Client,
   S3ServiceException,
 } from '@aws-sdk/client-s3';
-import type { ObjectKey } from '../ids.ts';
+import type { ObjectKey } from '../base/ids.ts';
 import { asObjectKey } from './checks.ts';
 import { afterYoungerThan, DATED_PREFIXES, madeAt } from './made-at.ts';
 import { storageFailed } from './s3-client.ts';

@@ -1,6 +1,6 @@
 /** How an S3 store connects, and its errors. */
 import { type S3ClientConfig, S3ServiceException } from '@aws-sdk/client-s3';
-import { LehrError } from '../errors.ts';
+import { LehrError } from '../base/errors.ts';
 
 /**
  * Credentials come from the SDK's default chain: environment, shared files, container or instance role. A link expires with

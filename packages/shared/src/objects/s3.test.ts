@@ -3,7 +3,7 @@ import { createServer, type IncomingMessage, type RequestListener } from 'node:h
 import type { AddressInfo } from 'node:net';
 import { ulid } from 'ulid';
 import { afterEach, beforeEach, expect, onTestFinished, test, vi } from 'vitest';
-import { toObjectKey } from '../ids.ts';
+import { toObjectKey } from '../base/ids.ts';
 import { openS3Store } from './s3.ts';
 import type { S3StoreOptions } from './s3-client.ts';
 

@@ -17,7 +17,7 @@ import {
   S3ServiceException,
 } from '@aws-sdk/client-s3';
 import { getSignedUrl } from '@aws-sdk/s3-request-presigner';
-import type { ObjectKey } from '../ids.ts';
+import type { ObjectKey } from '../base/ids.ts';
 import { readableBody, sha256Hex } from './body.ts';
 import {
   asObjectKey,

@@ -6,7 +6,7 @@
  * checks its key again and rejects a bad one before it does any I/O. Every other failure is a LehrError `storage-failed` with
  * its cause.
  */
-import type { ObjectKey } from '../ids.ts';
+import type { ObjectKey } from '../base/ids.ts';
 
 export interface ObjectInfo {
   readonly key: ObjectKey;

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { ulid } from 'ulid';
 import { expect, onTestFinished, test } from 'vitest';
-import { type ObjectKey, toObjectKey } from '../ids.ts';
+import { type ObjectKey, toObjectKey } from '../base/ids.ts';
 import { openObjectStore } from './index.ts';
 import type { ObjectStore } from './store.ts';
 import { sweepObjects } from './sweep.ts';

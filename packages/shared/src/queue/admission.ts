@@ -1,7 +1,7 @@
 /** Admission: decides whether a job may be stored and where in line, before anything is stored (admit.lua). */
 import { readFileSync } from 'node:fs';
+import type { JobId, TenantId } from '../base/ids.ts';
 import { PRIORITY_CLASSES, type PriorityClass } from '../contracts/job.ts';
-import type { JobId, TenantId } from '../ids.ts';
 import { PLANNED_LUA } from '../records/index.ts';
 import { defineScript, type Keys, type Redis, redisNow, type Script } from '../redis/index.ts';
 import type { GroupQueues } from './group-queues.ts';

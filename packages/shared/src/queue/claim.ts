@@ -6,9 +6,9 @@
  * (`pass`); otherwise a job could wait while another worker is idle.
  */
 import { readFileSync } from 'node:fs';
+import { type JobId, newLeaseToken, type WorkerId } from '../base/ids.ts';
+import type { Task } from '../contracts/group.ts';
 import { type PriorityClass, urgencyOf } from '../contracts/job.ts';
-import type { Task } from '../group.ts';
-import { type JobId, newLeaseToken, type WorkerId } from '../ids.ts';
 import { defineScript, type Keys, type Redis, type Script } from '../redis/index.ts';
 import type { Claim } from './group-queue.ts';
 import type { GroupQueues } from './group-queues.ts';

@@ -1,6 +1,7 @@
 /** Reads how full the group queues are; the API's queue list, wait estimates and metrics are computed from this. */
+
+import type { JobId } from '../base/ids.ts';
 import { PRIORITY_CLASSES, type PriorityClass } from '../contracts/job.ts';
-import type { JobId } from '../ids.ts';
 import type { Keys, Redis } from '../redis/index.ts';
 import { repliesOf } from '../redis/replies.ts';
 import type { GroupQueue } from './group-queue.ts';

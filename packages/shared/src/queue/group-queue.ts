@@ -10,7 +10,7 @@
  */
 import { readFileSync } from 'node:fs';
 import type { JobJson, JobsOptions, MinimalJob, RedisQueueBackend } from 'bullmq';
-import type { JobId, LeaseToken } from '../ids.ts';
+import type { JobId, LeaseToken } from '../base/ids.ts';
 import { defineScript, type Redis, type Script } from '../redis/index.ts';
 import { bullPriority } from './score.ts';
 

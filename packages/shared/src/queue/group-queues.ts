@@ -1,6 +1,6 @@
 /** All group queues of a process, over one connection, and the lease times they share. */
 import { createRedisBackend, type RedisQueueBackend } from 'bullmq';
-import { RecentlyUsed } from '../recently-used.ts';
+import { RecentlyUsed } from '../base/recently-used.ts';
 import type { Keys, Redis } from '../redis/index.ts';
 import { GroupQueue } from './group-queue.ts';
 import { waitingKey } from './waiting-index.ts';

@@ -2,9 +2,9 @@
  * Recovery that one process must do for all: every API and every worker runs a janitor, and the one that holds the lock
  * does the rounds. So the jobs of a queue that no live worker serves are recovered as well.
  */
-import type { Clock } from '../clock.ts';
-import { every } from '../every.ts';
-import type { Log } from '../log.ts';
+import type { Clock } from '../base/clock.ts';
+import { every } from '../base/every.ts';
+import type { Log } from '../base/log.ts';
 import type { JobOutline, RecordStore } from '../records/index.ts';
 import { type Keys, type Redis, redisNow } from '../redis/index.ts';
 import { Failures } from './failures.ts';

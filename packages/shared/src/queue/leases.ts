@@ -5,8 +5,8 @@
  * within its lease still counts (measured: at maxmemory every renewal fails and moveToCompleted still works). A lease is
  * lost only when Redis answers that it is gone.
  */
-import type { JobId } from '../ids.ts';
-import type { Log } from '../log.ts';
+import type { JobId } from '../base/ids.ts';
+import type { Log } from '../base/log.ts';
 import type { Lease } from './group-queue.ts';
 import type { GroupQueues } from './group-queues.ts';
 

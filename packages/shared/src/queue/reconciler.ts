@@ -1,6 +1,6 @@
 /** Repairs, from the records, what a crash between two writes left behind. */
 import { readFileSync } from 'node:fs';
-import type { JobId, TenantId } from '../ids.ts';
+import type { JobId, TenantId } from '../base/ids.ts';
 import {
   isTerminal,
   type JobOutline,

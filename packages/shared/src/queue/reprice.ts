@@ -1,6 +1,6 @@
 /** Charges a job what it really costs, once that is known (reprice.lua). Admission charged an estimate. */
 import { readFileSync } from 'node:fs';
-import type { LeaseToken } from '../ids.ts';
+import type { LeaseToken } from '../base/ids.ts';
 import type { JobRecord } from '../records/index.ts';
 import { defineScript, type Keys, type Redis, type Script } from '../redis/index.ts';
 

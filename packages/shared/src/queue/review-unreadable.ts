@@ -1,6 +1,7 @@
 /** Removes from the list of unreadable records and reports what is gone, and what this process can read. */
-import { readFleet } from '../fleet.ts';
-import { isJobId } from '../ids.ts';
+
+import { isJobId } from '../base/ids.ts';
+import { readFleet } from '../fleet/fleet.ts';
 import { type RecordStore, UnreadableList } from '../records/index.ts';
 import type { Keys, Redis } from '../redis/index.ts';
 

@@ -2,7 +2,7 @@
  * Recovery for every group queue, also those that no live worker serves: a job whose lease ran out goes
  * back to its place in the queue, and its record back to queued.
  */
-import type { JobId } from '../ids.ts';
+import type { JobId } from '../base/ids.ts';
 import type { RecordStore } from '../records/index.ts';
 import type { Keys, Redis } from '../redis/index.ts';
 import type { GroupQueue } from './group-queue.ts';

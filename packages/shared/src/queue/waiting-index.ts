@@ -4,7 +4,7 @@
  * leaves out is added by the next round of the janitor.
  */
 import { readFileSync } from 'node:fs';
-import { formatModelRef, parseGroupQueueName } from '../group.ts';
+import { formatModelRef, parseGroupQueueName } from '../contracts/group.ts';
 import { defineScript, type Keys, type Redis } from '../redis/index.ts';
 import type { GroupQueue } from './group-queue.ts';
 

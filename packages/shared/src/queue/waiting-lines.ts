@@ -1,6 +1,7 @@
 /** Who waits, and in which order: the view of what Lehr is doing now is made from this. */
+
+import type { JobId, TenantId } from '../base/ids.ts';
 import { PRIORITY_CLASSES, type PriorityClass } from '../contracts/job.ts';
-import type { JobId, TenantId } from '../ids.ts';
 import type { Keys, Redis } from '../redis/index.ts';
 import { repliesOf } from '../redis/replies.ts';
 import { readLoads } from './depth.ts';

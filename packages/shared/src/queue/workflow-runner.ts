@@ -8,8 +8,8 @@
  * ids before they start, so starting a node twice makes one job.
  */
 import { randomUUID } from 'node:crypto';
+import type { JobId, LeaseToken } from '../base/ids.ts';
 import type { JobMetrics } from '../contracts/job.ts';
-import type { JobId, LeaseToken } from '../ids.ts';
 import {
   type Created,
   isTerminal,
@@ -21,12 +21,12 @@ import {
   type RecordStore,
 } from '../records/index.ts';
 import { type Keys, type Redis, redisNow } from '../redis/index.ts';
-import { nextMove, type ReadyNode } from '../workflow/next.ts';
 import { Admitter } from './admission.ts';
 import { Failures } from './failures.ts';
 import type { Claim, GroupQueue } from './group-queue.ts';
 import type { GroupQueues } from './group-queues.ts';
 import { firstScore } from './score.ts';
+import { nextMove, type ReadyNode } from './workflow/next.ts';
 
 /** Where the BullMQ jobs of workflows wait for their children; stored under the older name (records/stored-names.ts). */
 export const WORKFLOW_QUEUE = 'graphs';

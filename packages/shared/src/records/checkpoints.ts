@@ -3,8 +3,8 @@
  * bytes here; the engines of workers know their format. transition.lua deletes those in Redis when the job ends.
  */
 import { readFileSync } from 'node:fs';
-import type { JobId, LeaseToken, TenantId } from '../ids.ts';
-import { type ObjectKey, outputFolder, toObjectKey } from '../ids.ts';
+import type { JobId, LeaseToken, TenantId } from '../base/ids.ts';
+import { type ObjectKey, outputFolder, toObjectKey } from '../base/ids.ts';
 import type { ObjectStore } from '../objects/index.ts';
 import { defineScript, FULL_SHARE, type Keys, memoryShare, type Redis, type Script } from '../redis/index.ts';
 

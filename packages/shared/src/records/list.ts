@@ -5,8 +5,8 @@
  * compares them, which took Redis 6 us for each job on a busy machine. So a filter costs a job that succeeds nothing, and others 122 bytes.
  */
 import { readFileSync } from 'node:fs';
+import type { JobId, TenantId } from '../base/ids.ts';
 import type { JobState, JobType } from '../contracts/job.ts';
-import type { JobId, TenantId } from '../ids.ts';
 import { defineScript, type Keys, type Redis, type Script } from '../redis/index.ts';
 import { isTerminal, type JobRecord } from './record.ts';
 import { hashOf, notHash, parseRecord } from './replies.ts';

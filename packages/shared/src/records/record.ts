@@ -17,6 +17,7 @@
  * Every later move of an attempt names its lease, and moves of older attempts are refused as stale.
  */
 import { z } from 'zod';
+import type { JobId, LeaseToken, TenantId, WorkerId } from '../base/ids.ts';
 import {
   JOB_TYPES,
   JobMetricsSchema,
@@ -28,7 +29,6 @@ import {
 import { TranscriptSchema } from '../contracts/speech-to-text.ts';
 import { StoredTextOutputSchema } from '../contracts/text-output.ts';
 import { PromptCutsSchema } from '../contracts/text-to-image.ts';
-import type { JobId, LeaseToken, TenantId, WorkerId } from '../ids.ts';
 import { StoredErrorSchema } from './stored-error.ts';
 import { OLDER_NAME } from './stored-names.ts';
 

@@ -1,6 +1,7 @@
 /** What Redis and transition.lua reply about records, parsed. */
+
+import type { JobId } from '../base/ids.ts';
 import type { JobState } from '../contracts/job.ts';
-import type { JobId } from '../ids.ts';
 import { type JobRecord, JobRecordSchema } from './record.ts';
 import { fromStoredNames } from './stored-names.ts';
 import { reasonOf, type Unreadable } from './unreadable.ts';

@@ -5,7 +5,7 @@
  * In a hash of the stage it counts the ends again, and compares jobs of both sides in pairs: `slower` and `faster`. A job that waits for
  * one of the other side is kept as `pair <class>`, at most one in each class of size and batch.
  */
-import { BATCH_RATIO, type Pairs, TOLERANCE } from '../rollouts/evidence.ts';
+import { BATCH_RATIO, type Pairs, TOLERANCE } from '../contracts/rollouts/evidence.ts';
 
 export type RolloutSide = 'stable' | 'canary';
 

@@ -3,9 +3,9 @@
  * with their schema on the way out.
  */
 import { readFileSync } from 'node:fs';
+import { LehrError } from '../base/errors.ts';
+import type { JobId, LeaseToken } from '../base/ids.ts';
 import type { JobState } from '../contracts/job.ts';
-import { LehrError } from '../errors.ts';
-import type { JobId, LeaseToken } from '../ids.ts';
 import { defineScript, type Keys, type Redis, type Script } from '../redis/index.ts';
 import { repliesOf } from '../redis/replies.ts';
 import { encodeFields } from './encode-record.ts';

@@ -1,7 +1,7 @@
 /** The error of a failed job as its record keeps it: what a caller reads of it, and which fields of the input it names. */
 import { z } from 'zod';
+import { ERROR_CODES, type PlainError } from '../base/errors.ts';
 import { type JobError, JobErrorSchema } from '../contracts/job.ts';
-import { ERROR_CODES, type PlainError } from '../errors.ts';
 
 export const StoredErrorSchema = JobErrorSchema.extend({
   // A newer version may have written a code that this one does not know; the title and the detail still tell what happened.

@@ -3,7 +3,7 @@
  * listed in Redis with the reason, and otherwise left alone for a process that can read them.
  */
 import { z } from 'zod';
-import { parsedStored } from '../other-versions.ts';
+import { parsedStored } from '../base/other-versions.ts';
 import { defineScript, type Keys, type Redis, type Script } from '../redis/index.ts';
 
 /** Rises when processes of an older version cannot read new records or reports. */

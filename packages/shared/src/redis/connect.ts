@@ -6,8 +6,8 @@
  * and a request hung for over a minute. With these, they resume within a second and fail fast where a caller waits.
  */
 import { Redis, type RedisOptions } from 'ioredis';
-import { LehrError } from '../errors.ts';
-import { backoffMs, withJitter } from '../retry.ts';
+import { LehrError } from '../base/errors.ts';
+import { backoffMs, withJitter } from '../base/retry.ts';
 import { type RedisAddress, sentinelOptions } from './address.ts';
 
 export type { Redis } from 'ioredis';

@@ -2,8 +2,9 @@
  * Every key Lehr writes in Redis besides BullMQ's own. All carry one hash tag, so that scripts may touch several of
  * them on a Redis Cluster too (one slot: Cluster gives no scale-out here).
  */
+
+import type { FileId, JobId, TenantId, WorkerId } from '../base/ids.ts';
 import type { JobState, PriorityClass } from '../contracts/job.ts';
-import type { FileId, JobId, TenantId, WorkerId } from '../ids.ts';
 
 export interface Keys {
   /** Also BullMQ's key prefix. */

@@ -1,16 +1,16 @@
 /** POST /t2i, the endpoint of the classic micro-batching server: answers with the bytes of one picture. */
 import { createRoute, z } from '@hono/zod-openapi';
 import { TextToImageRequestSchema } from '@lehr/shared';
-import type { Api, ApiParts } from '../../api.ts';
-import { IDEMPOTENCY_HEADER } from '../../calls/call-headers.ts';
-import { holdUntilDone } from '../../calls/hold.ts';
-import { makeJob } from '../../calls/make-job.ts';
-import { atTheTop, nativeRequest } from '../../calls/names.ts';
-import { authenticate, requires } from '../../middleware/auth.ts';
-import { countRefusals } from '../../middleware/count-refusals.ts';
-import { guardQuota } from '../../middleware/guard-quota.ts';
-import { readBody } from '../../middleware/read-body.ts';
-import { BEARER, problemsWithKey } from '../../responses.ts';
+import { authenticate, requires } from '../../http/middleware/auth.ts';
+import { countRefusals } from '../../http/middleware/count-refusals.ts';
+import { guardQuota } from '../../http/middleware/guard-quota.ts';
+import { readBody } from '../../http/middleware/read-body.ts';
+import { BEARER, problemsWithKey } from '../../http/responses.ts';
+import { IDEMPOTENCY_HEADER } from '../../jobs/requests/call-headers.ts';
+import { atTheTop, nativeRequest } from '../../jobs/requests/field-names.ts';
+import { holdUntilDone } from '../../jobs/requests/hold.ts';
+import { makeJob } from '../../jobs/requests/make-job.ts';
+import type { Api, ApiParts } from '../../parts.ts';
 import { readImage } from '../read-image.ts';
 import { nullsAsAbsent } from '../without-nulls.ts';
 

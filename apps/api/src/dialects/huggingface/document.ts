@@ -1,8 +1,8 @@
 /** The paths of the inference API in the OpenAPI document. */
 import { type RouteConfig, z } from '@hono/zod-openapi';
-import type { Api } from '../../api.ts';
-import { DURABILITY_HEADER, IDEMPOTENCY_HEADER } from '../../calls/call-headers.ts';
-import { BEARER } from '../../responses.ts';
+import { BEARER } from '../../http/responses.ts';
+import { DURABILITY_HEADER, IDEMPOTENCY_HEADER } from '../../jobs/requests/call-headers.ts';
+import type { Api } from '../../parts.ts';
 import { HuggingFaceErrorSchema } from './errors.ts';
 
 export const FILL_MASK_PATH = '/fill-mask';

@@ -8,8 +8,8 @@ import {
   type TextJobType,
   TextToImageRequestSchema,
 } from '@lehr/shared';
-import { refusal } from '../../field-problems.ts';
-import { bodyRefusal } from '../../middleware/validation.ts';
+import { refusal } from '../../base/field-problems.ts';
+import { bodyRefusal } from '../../http/middleware/validation.ts';
 
 const optional = <Schema extends z.ZodType>(schema: Schema) =>
   schema.nullish().transform((value) => value ?? undefined);

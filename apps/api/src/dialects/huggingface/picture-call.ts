@@ -1,6 +1,6 @@
 /** Calls that draw: the native request of a call. */
 import type { JobRequest } from '@lehr/shared';
-import { atTheTop, type Names, nativeRequest } from '../../calls/names.ts';
+import { atTheTop, type Names, nativeRequest } from '../../jobs/requests/field-names.ts';
 import { type Body, checked, PictureParametersSchema } from './fields.ts';
 
 const RENAMED: Readonly<Record<string, string>> = {

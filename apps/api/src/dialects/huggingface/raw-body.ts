@@ -1,13 +1,13 @@
 /** Bodies that are the input itself. */
 import { LehrError } from '@lehr/shared';
 import type { Context } from 'hono';
-import type { ApiParts } from '../../api.ts';
-import type { InlineAudio } from '../../bodies/inline-audio.ts';
-import { readKnownLength } from '../../bodies/known-length.ts';
-import type { ApiEnv } from '../../middleware/api-env.ts';
-import { statedLength } from '../../middleware/limit-body.ts';
-import { MAX_JSON_BYTES } from '../../middleware/read-body.ts';
-import { inactive } from '../../middleware/turns.ts';
+import type { InlineAudio } from '../../http/bodies/inline-audio.ts';
+import { readKnownLength } from '../../http/bodies/known-length.ts';
+import type { ApiEnv } from '../../http/middleware/api-env.ts';
+import { statedLength } from '../../http/middleware/limit-body.ts';
+import { MAX_JSON_BYTES } from '../../http/middleware/read-body.ts';
+import { inactive } from '../../http/middleware/turns.ts';
+import type { ApiParts } from '../../parts.ts';
 
 /**
  * The bytes of the body and its media type; undefined for a JSON body. `readBody` has bounded its length. Throws `overloaded`,

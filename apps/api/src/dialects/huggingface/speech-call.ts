@@ -1,8 +1,8 @@
 /** Calls that transcribe: the native request of a call, and its answer. */
 import type { JobRequest, Transcript } from '@lehr/shared';
-import { type InlineAudio, referenceTo } from '../../bodies/inline-audio.ts';
-import { type Names, nativeRequest } from '../../calls/names.ts';
-import { refusal } from '../../field-problems.ts';
+import { refusal } from '../../base/field-problems.ts';
+import { type InlineAudio, referenceTo } from '../../http/bodies/inline-audio.ts';
+import { type Names, nativeRequest } from '../../jobs/requests/field-names.ts';
 import { type Body, checked, SpeechParametersSchema } from './fields.ts';
 
 export const SPEECH_NAMES: Names = (pointer) =>

@@ -1,6 +1,6 @@
 /** Calls of the text tasks: the native request of a call, and the shape of its answer. */
 import type { JobRequest, TextItem, TextJobType } from '@lehr/shared';
-import { type Names, nativeRequest } from '../../calls/names.ts';
+import { type Names, nativeRequest } from '../../jobs/requests/field-names.ts';
 import { type Body, inputsOf, parametersOf } from './fields.ts';
 import type { PipelineShape } from './pipeline-answer.ts';
 

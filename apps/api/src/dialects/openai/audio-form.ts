@@ -1,10 +1,10 @@
 /** The multipart fields and the file of an audio call, in any order. */
 import { z } from '@hono/zod-openapi';
 import { SpeechToTextRequestSchema, TIMESTAMPS, TRANSCRIPT_FORMATS } from '@lehr/shared';
-import { inNames, type Names } from '../../calls/names.ts';
-import { refusal } from '../../field-problems.ts';
-import type { Multipart, ReceivedFile } from '../../files/multipart.ts';
-import { bodyRefusal } from '../../middleware/validation.ts';
+import { refusal } from '../../base/field-problems.ts';
+import { bodyRefusal } from '../../http/middleware/validation.ts';
+import type { Multipart, ReceivedFile } from '../../jobs/files/multipart.ts';
+import { inNames, type Names } from '../../jobs/requests/field-names.ts';
 
 /** The name of a repeated part ends with this. */
 const LIST = '[]';

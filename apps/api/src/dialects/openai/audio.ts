@@ -5,20 +5,20 @@
 import { type RouteConfig, z } from '@hono/zod-openapi';
 import { formatTranscript, LehrError, type Transcript, TranscriptSchema } from '@lehr/shared';
 import type { Context } from 'hono';
-import type { Api, ApiParts } from '../../api.ts';
-import { holdUntilDone, type SucceededRecord } from '../../calls/hold.ts';
-import { type MadeJob, makeJob } from '../../calls/make-job.ts';
-import { atTheTop, type Names, nativeRequest } from '../../calls/names.ts';
-import type { StoredFile } from '../../files/files.ts';
 import { enterStream, holderOf, orLeave, type StreamPlace } from '../../follow/enter-stream.ts';
 import { eventStream, SSE_HEADERS } from '../../follow/sse.ts';
-import type { ApiEnv } from '../../middleware/api-env.ts';
-import { requires } from '../../middleware/auth.ts';
-import { countRefusals } from '../../middleware/count-refusals.ts';
-import { guardQuota } from '../../middleware/guard-quota.ts';
-import { inactive } from '../../middleware/turns.ts';
-import { requestRefusal } from '../../middleware/validation.ts';
-import { BEARER } from '../../responses.ts';
+import type { ApiEnv } from '../../http/middleware/api-env.ts';
+import { requires } from '../../http/middleware/auth.ts';
+import { countRefusals } from '../../http/middleware/count-refusals.ts';
+import { guardQuota } from '../../http/middleware/guard-quota.ts';
+import { inactive } from '../../http/middleware/turns.ts';
+import { requestRefusal } from '../../http/middleware/validation.ts';
+import { BEARER } from '../../http/responses.ts';
+import type { StoredFile } from '../../jobs/files/files.ts';
+import { atTheTop, type Names, nativeRequest } from '../../jobs/requests/field-names.ts';
+import { holdUntilDone, type SucceededRecord } from '../../jobs/requests/hold.ts';
+import { type MadeJob, makeJob } from '../../jobs/requests/make-job.ts';
+import type { Api, ApiParts } from '../../parts.ts';
 import { TranscriptEventSchema, TranscriptionSchema } from './audio-contract.ts';
 import {
   type AudioFields,

@@ -1,6 +1,6 @@
 /** The events of a streamed transcription: each piece of text when it is final, then the whole text. */
 import type { JobEvent } from '@lehr/shared';
-import type { SucceededRecord } from '../../calls/hold.ts';
+import type { SucceededRecord } from '../../jobs/requests/hold.ts';
 import type { TranscriptEvent } from './audio-contract.ts';
 import type { CallEventMapper } from './call-events.ts';
 

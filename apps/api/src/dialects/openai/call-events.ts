@@ -1,12 +1,12 @@
 /** The events of a streamed call: those of the running job, then its result or its error. */
 import { type JobEvent, LehrError, toLehrError } from '@lehr/shared';
 import { isRedisOutage } from '@lehr/shared/redis';
-import type { ApiParts } from '../../api.ts';
-import { type SucceededRecord, succeeded } from '../../calls/hold.ts';
-import { JobEndedError } from '../../calls/job-ended-error.ts';
-import type { MadeJob } from '../../calls/make-job.ts';
 import { formatEvent, PING } from '../../follow/sse.ts';
 import { isOver } from '../../jobs/present.ts';
+import { type SucceededRecord, succeeded } from '../../jobs/requests/hold.ts';
+import { JobEndedError } from '../../jobs/requests/job-ended-error.ts';
+import type { MadeJob } from '../../jobs/requests/make-job.ts';
+import type { ApiParts } from '../../parts.ts';
 import { openaiRefusal } from './errors.ts';
 
 export interface CallEventMapper {

@@ -1,7 +1,7 @@
 /** Request headers of OpenAI's clients. The client for Python names its timeout in another header than the one for JavaScript. */
 import { z } from '@hono/zod-openapi';
-import type { ApiParts } from '../../api.ts';
-import { IDEMPOTENCY_HEADER } from '../../calls/call-headers.ts';
+import { IDEMPOTENCY_HEADER } from '../../jobs/requests/call-headers.ts';
+import type { ApiParts } from '../../parts.ts';
 
 export const CALL_HEADERS = z.object({
   ...IDEMPOTENCY_HEADER,

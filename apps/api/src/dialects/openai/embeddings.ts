@@ -1,15 +1,15 @@
 /** POST /v1/embeddings: makes a text-embedding job and holds the answer. */
 import { createRoute } from '@hono/zod-openapi';
-import type { Api, ApiParts } from '../../api.ts';
-import { DURABILITY, DURABILITY_HEADER } from '../../calls/call-headers.ts';
-import { holdUntilDone } from '../../calls/hold.ts';
-import { makeJob } from '../../calls/make-job.ts';
-import { atTheTop, type Names, nativeRequest } from '../../calls/names.ts';
-import { requires } from '../../middleware/auth.ts';
-import { countRefusals } from '../../middleware/count-refusals.ts';
-import { guardQuota } from '../../middleware/guard-quota.ts';
-import { answerWritten } from '../../middleware/own-headers.ts';
-import { BEARER } from '../../responses.ts';
+import { requires } from '../../http/middleware/auth.ts';
+import { countRefusals } from '../../http/middleware/count-refusals.ts';
+import { guardQuota } from '../../http/middleware/guard-quota.ts';
+import { answerWritten } from '../../http/middleware/own-headers.ts';
+import { BEARER } from '../../http/responses.ts';
+import { DURABILITY, DURABILITY_HEADER } from '../../jobs/requests/call-headers.ts';
+import { atTheTop, type Names, nativeRequest } from '../../jobs/requests/field-names.ts';
+import { holdUntilDone } from '../../jobs/requests/hold.ts';
+import { makeJob } from '../../jobs/requests/make-job.ts';
+import type { Api, ApiParts } from '../../parts.ts';
 import { textAnswer } from '../text-answer.ts';
 import { CALL_HEADERS, holdMsOf, repeatOf } from './call-headers.ts';
 import { EmbeddingRequestSchema, EmbeddingsSchema, textsOf } from './embedding-contract.ts';

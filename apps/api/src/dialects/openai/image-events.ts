@@ -2,7 +2,7 @@
 import { type Clock, IMAGE_FORMATS, type JobEvent } from '@lehr/shared';
 import type { ObjectStore } from '@lehr/shared/objects';
 import type { JobRecord } from '@lehr/shared/records';
-import type { SucceededRecord } from '../../calls/hold.ts';
+import type { SucceededRecord } from '../../jobs/requests/hold.ts';
 import { readImage } from '../read-image.ts';
 import type { CallEventMapper } from './call-events.ts';
 import type { ImageEvent } from './image-contract.ts';

@@ -1,16 +1,16 @@
 /** POST /v1/images/generations: makes a text-to-image job and holds or streams the answer. */
 import { createRoute } from '@hono/zod-openapi';
-import type { Api, ApiParts } from '../../api.ts';
-import { holdUntilDone, type SucceededRecord } from '../../calls/hold.ts';
-import { makeJob } from '../../calls/make-job.ts';
-import { atTheTop, type Names, nativeRequest } from '../../calls/names.ts';
 import { enterStream, holderOf, orLeave } from '../../follow/enter-stream.ts';
 import { eventStream, SSE_HEADERS } from '../../follow/sse.ts';
-import { requires } from '../../middleware/auth.ts';
-import { countRefusals } from '../../middleware/count-refusals.ts';
-import { guardQuota } from '../../middleware/guard-quota.ts';
-import { answerJson } from '../../middleware/own-headers.ts';
-import { BEARER } from '../../responses.ts';
+import { requires } from '../../http/middleware/auth.ts';
+import { countRefusals } from '../../http/middleware/count-refusals.ts';
+import { guardQuota } from '../../http/middleware/guard-quota.ts';
+import { answerJson } from '../../http/middleware/own-headers.ts';
+import { BEARER } from '../../http/responses.ts';
+import { atTheTop, type Names, nativeRequest } from '../../jobs/requests/field-names.ts';
+import { holdUntilDone, type SucceededRecord } from '../../jobs/requests/hold.ts';
+import { makeJob } from '../../jobs/requests/make-job.ts';
+import type { Api, ApiParts } from '../../parts.ts';
 import { readImage } from '../read-image.ts';
 import { callEvents } from './call-events.ts';
 import { CALL_HEADERS, holdMsOf, repeatOf } from './call-headers.ts';

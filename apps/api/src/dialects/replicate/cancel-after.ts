@@ -1,4 +1,4 @@
-import { refusal } from '../../field-problems.ts';
+import { refusal } from '../../base/field-problems.ts';
 
 const MIN_S = 5;
 const MAX_S = 7 * 24 * 3600;

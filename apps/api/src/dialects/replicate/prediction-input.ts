@@ -1,8 +1,8 @@
 /** Maps inputs between Replicate's field names and the native ones. */
 import type { JobRecord } from '@lehr/shared/records';
-import type { Names } from '../../calls/names.ts';
-import { refusal } from '../../field-problems.ts';
+import { refusal } from '../../base/field-problems.ts';
 import { presentInput } from '../../jobs/present-nodes.ts';
+import type { Names } from '../../jobs/requests/field-names.ts';
 import type { WantedModel } from './wanted-model.ts';
 
 const PICTURE = {

@@ -1,14 +1,14 @@
 /** Get, list and cancel predictions. They have no quota: the published clients give up a prediction when a poll is refused. */
 
 import { createRoute, z } from '@hono/zod-openapi';
-import type { Api, ApiParts } from '../../api.ts';
 import { followByPolling } from '../../follow/follow-by-polling.ts';
+import { requires } from '../../http/middleware/auth.ts';
+import { answerJson } from '../../http/middleware/own-headers.ts';
+import { BEARER, problemsWithKey } from '../../http/responses.ts';
 import { cancelJob } from '../../jobs/cancel.ts';
 import { adoptJob, findJob } from '../../jobs/find.ts';
 import { metricLabels } from '../../jobs/metric-labels.ts';
-import { requires } from '../../middleware/auth.ts';
-import { answerJson } from '../../middleware/own-headers.ts';
-import { BEARER, problemsWithKey } from '../../responses.ts';
+import type { Api, ApiParts } from '../../parts.ts';
 import { PredictionListSchema, PredictionSchema } from './prediction-contract.ts';
 import { jobIdOf } from './prediction-ids.ts';
 import { PredictionsView } from './predictions-view.ts';

@@ -1,6 +1,6 @@
 /** Finds the model of a prediction by the names that Replicate's clients use. */
 import { LehrError, type ModelEntry, type Registry, type TextJobType } from '@lehr/shared';
-import { refusal } from '../../field-problems.ts';
+import { refusal } from '../../base/field-problems.ts';
 
 export const OWNER = 'lehr';
 

@@ -1,8 +1,8 @@
 /** The webhook secret for Replicate's clients. Unlike the native route, it can be read any number of times. */
 import { createRoute, z } from '@hono/zod-openapi';
-import type { Api, ApiParts } from '../../api.ts';
-import { requires } from '../../middleware/auth.ts';
-import { BEARER, problemsWithKey } from '../../responses.ts';
+import { requires } from '../../http/middleware/auth.ts';
+import { BEARER, problemsWithKey } from '../../http/responses.ts';
+import type { Api, ApiParts } from '../../parts.ts';
 
 const route = createRoute({
   method: 'get',

@@ -3,13 +3,13 @@
 import { createRoute } from '@hono/zod-openapi';
 import { JobSchema } from '@lehr/shared';
 import type { JobRecord } from '@lehr/shared/records';
-import type { Api, ApiParts } from '../../api.ts';
+import { requires } from '../../http/middleware/auth.ts';
+import { BEARER, problemsWithKey } from '../../http/responses.ts';
 import { type CancelOutcome, cancelJob, deleteJob } from '../../jobs/cancel.ts';
 import { findJob } from '../../jobs/find.ts';
 import { metricLabels } from '../../jobs/metric-labels.ts';
 import { isOver } from '../../jobs/present.ts';
-import { requires } from '../../middleware/auth.ts';
-import { BEARER, problemsWithKey } from '../../responses.ts';
+import type { Api, ApiParts } from '../../parts.ts';
 import { QUEUED_JOB } from '../examples.ts';
 import { IdParams } from './params.ts';
 

@@ -1,14 +1,14 @@
 import { createRoute, z } from '@hono/zod-openapi';
 import { JobSchema } from '@lehr/shared';
 import type { JobRecord } from '@lehr/shared/records';
-import type { Api, ApiParts } from '../../api.ts';
 import { followByPolling } from '../../follow/follow-by-polling.ts';
+import { requires } from '../../http/middleware/auth.ts';
+import { answerJson } from '../../http/middleware/own-headers.ts';
+import { inactive } from '../../http/middleware/turns.ts';
+import { BEARER, problemsWithKey } from '../../http/responses.ts';
 import { adoptJob, findJob } from '../../jobs/find.ts';
 import { isOver } from '../../jobs/present.ts';
-import { requires } from '../../middleware/auth.ts';
-import { answerJson } from '../../middleware/own-headers.ts';
-import { inactive } from '../../middleware/turns.ts';
-import { BEARER, problemsWithKey } from '../../responses.ts';
+import type { Api, ApiParts } from '../../parts.ts';
 import { SUCCEEDED_JOB } from '../examples.ts';
 import { IdParams, WaitQuery } from './params.ts';
 

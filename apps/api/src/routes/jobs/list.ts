@@ -1,10 +1,10 @@
 import { createRoute, z } from '@hono/zod-openapi';
 import { JobListSchema, JobStateSchema, JobTypeParamSchema } from '@lehr/shared';
 import type { JobRecord } from '@lehr/shared/records';
-import type { Api, ApiParts } from '../../api.ts';
-import { requires } from '../../middleware/auth.ts';
-import { answerJson } from '../../middleware/own-headers.ts';
-import { BEARER, problemsWithKey } from '../../responses.ts';
+import { requires } from '../../http/middleware/auth.ts';
+import { answerJson } from '../../http/middleware/own-headers.ts';
+import { BEARER, problemsWithKey } from '../../http/responses.ts';
+import type { Api, ApiParts } from '../../parts.ts';
 import { SUCCEEDED_JOB } from '../examples.ts';
 import { queryNumber } from '../query-number.ts';
 

@@ -1,6 +1,6 @@
 /** Path and query parameters of the job routes. */
 import { z } from '@hono/zod-openapi';
-import { MAX_WAIT_S } from '../../calls/call-headers.ts';
+import { MAX_WAIT_S } from '../../jobs/requests/call-headers.ts';
 import { queryNumber } from '../query-number.ts';
 
 export const IdParams = z.object({

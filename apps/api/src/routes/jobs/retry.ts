@@ -1,15 +1,15 @@
 import { createRoute, z } from '@hono/zod-openapi';
 import { JobSchema } from '@lehr/shared';
-import type { Api, ApiParts } from '../../api.ts';
-import { IDEMPOTENCY_HEADER } from '../../calls/call-headers.ts';
-import { makeJob } from '../../calls/make-job.ts';
+import { requires } from '../../http/middleware/auth.ts';
+import { countRefusals } from '../../http/middleware/count-refusals.ts';
+import { guardQuota } from '../../http/middleware/guard-quota.ts';
+import { answerJson } from '../../http/middleware/own-headers.ts';
+import { BEARER, problemsWithKey } from '../../http/responses.ts';
 import { findJob } from '../../jobs/find.ts';
+import { IDEMPOTENCY_HEADER } from '../../jobs/requests/call-headers.ts';
+import { makeJob } from '../../jobs/requests/make-job.ts';
 import { retryOf } from '../../jobs/retry.ts';
-import { requires } from '../../middleware/auth.ts';
-import { countRefusals } from '../../middleware/count-refusals.ts';
-import { guardQuota } from '../../middleware/guard-quota.ts';
-import { answerJson } from '../../middleware/own-headers.ts';
-import { BEARER, problemsWithKey } from '../../responses.ts';
+import type { Api, ApiParts } from '../../parts.ts';
 import { QUEUED_JOB, SUCCEEDED_JOB } from '../examples.ts';
 import { IdParams } from './params.ts';
 

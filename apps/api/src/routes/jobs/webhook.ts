@@ -1,11 +1,11 @@
 /** The webhook deliveries of a job: their log, and redelivery. */
 import { createRoute } from '@hono/zod-openapi';
 import { DeliveryLogSchema, DeliverySchema, isJobId, type JobId } from '@lehr/shared';
-import type { Api, ApiParts } from '../../api.ts';
-import type { Caller } from '../../auth/authenticator.ts';
+import type { Caller } from '../../access/auth/authenticator.ts';
+import { requires } from '../../http/middleware/auth.ts';
+import { BEARER, problemsWithKey } from '../../http/responses.ts';
 import { findJob } from '../../jobs/find.ts';
-import { requires } from '../../middleware/auth.ts';
-import { BEARER, problemsWithKey } from '../../responses.ts';
+import type { Api, ApiParts } from '../../parts.ts';
 import type { StoredDelivery } from '../../webhooks/deliveries/deliveries.ts';
 import { presentDelivery, redeliver } from '../../webhooks/redeliver.ts';
 import { IdParams } from './params.ts';

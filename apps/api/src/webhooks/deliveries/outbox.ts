@@ -1,6 +1,6 @@
 /** Events that are not deliveries yet. transition.lua adds an event in the same call that changes the record. */
 import { type Keys, type Redis, redisNow } from '@lehr/shared/redis';
-import { type TakeOptions, takerOf } from '../../take-due.ts';
+import { type TakeOptions, takerOf } from '../../base/take-due.ts';
 import { type EventRef, entryOf, refOf } from './event-ref.ts';
 
 export class Outbox {

@@ -1,7 +1,7 @@
 /** Encrypts secrets that are stored in Redis: AES-256-GCM under a key that Redis never sees. */
 import { createCipheriv, createDecipheriv, hkdfSync, randomBytes } from 'node:crypto';
 import { LehrError } from '@lehr/shared';
-import { fingerprint } from '../../fingerprints.ts';
+import { fingerprint } from '../../access/fingerprints.ts';
 
 const CIPHER = 'aes-256-gcm';
 const IV_BYTES = 12;

@@ -3,7 +3,12 @@ import { randomBytes } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { type AuditAction, type AuditFacts, LehrError, type TenantId } from '@lehr/shared';
 import { defineScript, type Keys, type Redis, type Script } from '@lehr/shared/redis';
-import { type Actor, APPEND_AUDIT_LUA, type AuditTarget, SYSTEM_ACTOR } from '../../audit/audit-log.ts';
+import {
+  type Actor,
+  APPEND_AUDIT_LUA,
+  type AuditTarget,
+  SYSTEM_ACTOR,
+} from '../../access/audit/audit-log.ts';
 import type { Sealer } from './sealer.ts';
 
 const SECRETS_LUA = [

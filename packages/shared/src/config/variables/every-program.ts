@@ -1,6 +1,6 @@
 /** Variables of every program: the installation, Redis, logs, models, traces. */
 import { z } from 'zod';
-import { TRACING_ENV } from '../../tracing/variables.ts';
+import { TRACING_ENV } from '../../base/tracing/variables.ts';
 import { flag, httpUrl, positive, SECRET } from './kinds.ts';
 
 export const COMMON_ENV = {

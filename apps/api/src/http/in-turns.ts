@@ -1,0 +1,52 @@
+/** Makes the requests of a listener wait for their turn, ahead of the app and all of its work. */
+import type { IncomingMessage } from 'node:http';
+import type { Fetch, OwnerOf } from './listen.ts';
+import type { ConnectionBindings } from './middleware/api-env.ts';
+import { callerAddress, isTrustedProxy, plainAddress } from './middleware/caller-address.ts';
+import type { ActiveRequests } from './turns/active-requests.ts';
+import type { CallerLines } from './turns/caller-lines.ts';
+
+type App = (request: Request, bindings: ConnectionBindings) => Response | Promise<Response>;
+
+export interface TurnParts {
+  readonly activeRequests: ActiveRequests;
+  readonly callerLines: CallerLines;
+  readonly trustedProxies: readonly string[];
+}
+
+/** Of requests that `inTurns` has taken: finding a line means hashing a key. */
+const lines = new WeakMap<IncomingMessage, string>();
+
+/** A request that waits for too long goes to the app as well, which refuses it. */
+export function inTurns(app: App, { activeRequests, callerLines, trustedProxies }: TurnParts): Fetch {
+  const addressOf = callerAddress(trustedProxies);
+  return async (request, { incoming, outgoing }) => {
+    const arrivedAt = performance.now();
+    const line = callerLines.of(incoming, addressOf(incoming));
+    lines.set(incoming, line);
+    const activeRequest = activeRequests.arrive(line);
+    outgoing.once('close', () => activeRequest.hangUp());
+    try {
+      const begun = await activeRequest.begin().catch((error: Error) => error);
+      // Nobody is there to read an answer.
+      if (begun === false) return new Response(null);
+      const refusal = begun === true ? undefined : begun;
+      return await app(request, { incoming, outgoing, arrivedAt, activeRequest, line, refusal });
+    } finally {
+      // The answer is sent at the pace of the caller, which is no work.
+      activeRequest.end();
+    }
+  };
+}
+
+/** By the line in which its requests wait. A trusted proxy has connections of many callers, so they are of none. */
+export function connectionOwner({ callerLines, trustedProxies }: TurnParts): OwnerOf {
+  const addressOf = callerAddress(trustedProxies);
+  const isProxy = isTrustedProxy(trustedProxies);
+  return (socket, incoming) => {
+    const { remoteAddress } = socket;
+    if (remoteAddress === undefined || isProxy(remoteAddress)) return undefined;
+    if (!incoming) return callerLines.of({ headers: {} }, plainAddress(remoteAddress));
+    return lines.get(incoming) ?? callerLines.of(incoming, addressOf(incoming));
+  };
+}

@@ -1,0 +1,73 @@
+import { LehrError, type Scope } from '@lehr/shared';
+import type { Context, MiddlewareHandler } from 'hono';
+import type { Authenticator, Caller } from '../../access/auth/authenticator.ts';
+import { bearerKey } from '../../access/auth/bearer-key.ts';
+import type { SessionStore } from '../../access/session/session-store.ts';
+import type { CallerLines } from '../turns/caller-lines.ts';
+import type { ApiEnv } from './api-env.ts';
+import { findSession, refuseForeignPage } from './session.ts';
+import { sessionCookie } from './session-cookie.ts';
+
+export interface AuthParts {
+  readonly authenticator: Authenticator;
+  readonly callerLines: CallerLines;
+  readonly sessions: SessionStore;
+  readonly publicUrl: string;
+}
+
+/**
+ * The native routes that the studio uses. A session opens no others: it makes no keys, and calls no other API.
+ * Replicate's routes are below /v1/models/{owner}/.
+ */
+const OF_STUDIO = /^\/v1\/(?:(?:jobs|files|queues|activity|charts|rollouts)(?:\/|$)|models(?:\/[^/]+)?$)/;
+/**
+ * What the admin view reads and changes. A stolen session can revoke keys and change their limits. It cannot make a key that would
+ * outlive it, nor give one other rights or a later end: the handler of PATCH refuses that.
+ */
+const OF_ADMIN: Readonly<Record<string, RegExp>> = {
+  GET: /^\/v1\/(?:keys|audit|settings|usage|dead-letters|traffic)$/,
+  PATCH: /^\/v1\/keys\/[^/]+$/,
+  DELETE: /^\/v1\/keys\/[^/]+$/,
+};
+const isOfStudio = (method: string, path: string): boolean =>
+  OF_STUDIO.test(path) || OF_ADMIN[method]?.test(path) === true;
+
+/** Requires a valid bearer key, or for the routes of the studio a session, and sets the caller. Runs before the body is read. */
+export function authenticate(parts: AuthParts): MiddlewareHandler<ApiEnv> {
+  const { authenticator, callerLines } = parts;
+  const cookie = sessionCookie(parts.publicUrl);
+  const callerOfSession = async (c: Context<ApiEnv>): Promise<Caller | undefined> => {
+    if (!isOfStudio(c.req.method, c.req.path)) return undefined;
+    const session = await findSession(c, parts.sessions, cookie);
+    if (!session) return undefined;
+    refuseForeignPage(c, session);
+    c.set('isSession', true);
+    return session.caller;
+  };
+  return async function authenticate(c, next) {
+    const authorization = c.req.header('authorization') ?? '';
+    const key = bearerKey(authorization);
+    const caller = key === undefined ? await callerOfSession(c) : await authenticator.authenticate(key);
+    if (!caller) {
+      callerLines.forget(authorization);
+      c.header('www-authenticate', 'Bearer realm="lehr"');
+      throw new LehrError(
+        'unauthenticated',
+        key === undefined ? 'Send your key as "Authorization: Bearer <key>".' : 'This key is not known.',
+      );
+    }
+    callerLines.remember(authorization, caller.tenant, c.env?.line);
+    c.set('caller', caller);
+    await next();
+  };
+}
+
+/** Requires that the key has one of these scopes. */
+export function requires(...scopes: readonly Scope[]): MiddlewareHandler<ApiEnv> {
+  return async function requires(c, next) {
+    if (!scopes.some((scope) => c.get('caller').scopes.has(scope))) {
+      throw new LehrError('forbidden', `This key does not have the right to ${scopes.join(' or ')}.`);
+    }
+    await next();
+  };
+}

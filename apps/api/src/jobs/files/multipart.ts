@@ -1,0 +1,165 @@
+/**
+ * Reads multipart/form-data bodies while they arrive. Everything is bounded: each part, all files together, and the raw bytes,
+ * so that preambles, headers and separators count as well.
+ *
+ * The parser pulls: a body that ends, breaks off or is refused ends the loop, and no part can keep the request open.
+ */
+import { LehrError } from '@lehr/shared';
+import {
+  MaxFileSizeExceededError,
+  MaxHeaderSizeExceededError,
+  MaxPartsExceededError,
+  MaxTotalSizeExceededError,
+  MultipartParseError,
+  MultipartParser,
+  type MultipartPart,
+} from '@remix-run/multipart-parser';
+import type { UploadPace } from '../../http/bodies/upload-pace.ts';
+
+export interface ReceivedFile {
+  /** The name of its part. */
+  readonly field: string;
+  /** The name that the caller gave it; the content may be anything. */
+  readonly filename: string;
+  readonly contentType: string;
+  readonly bytes: Buffer;
+}
+
+export interface Multipart {
+  /** Every part without a file, in the order of the body. */
+  readonly fields: readonly (readonly [name: string, value: string])[];
+  readonly files: readonly ReceivedFile[];
+}
+
+export interface MultipartLimits {
+  /** Of all files together. */
+  readonly maxFileBytes: number;
+  readonly maxFiles: number;
+}
+
+const MAX_FIELDS = 100;
+const MAX_FIELD_BYTES = 64 * 1024;
+const MAX_NAME_BYTES = 200;
+/** As in most file systems. The name of an upload is stored in Redis. */
+const MAX_FILE_NAME_BYTES = 255;
+const MAX_PART_HEADER_BYTES = 8 * 1024;
+/** Raw bytes beside the files: fields, part headers and separators. */
+const MAX_OTHER_BYTES = 1024 * 1024;
+const BOUNDARY = /^multipart\/form-data\s*;.*?boundary=(?:"([^"]{1,70})"|([^\s;]{1,70}))/i;
+
+/**
+ * Rejects with `unsupported-media` for another content type, `too-large` as soon as a limit is passed, `too-slow` when the bytes
+ * arrive too slowly, and `invalid-request` for a body that is incomplete, malformed or has a part without a name.
+ */
+export async function readMultipart(
+  request: Request,
+  limits: MultipartLimits,
+  pace: UploadPace,
+): Promise<Multipart> {
+  const [, quoted, plain] = BOUNDARY.exec(request.headers.get('content-type') ?? '') ?? [];
+  const boundary = quoted ?? plain;
+  if (boundary === undefined || !request.body) {
+    throw new LehrError('unsupported-media', 'The body must be multipart/form-data with a boundary.');
+  }
+  const reader = request.body.getReader();
+  try {
+    const body = new MultipartBody(boundary, limits);
+    while (!body.isComplete) {
+      const { done, value } = await pace.inTime(reader.read());
+      if (done) throw new LehrError('invalid-request', 'The body ends before its last boundary.');
+      pace.received(value.byteLength);
+      body.write(value);
+    }
+    return body;
+  } catch (error) {
+    throw error instanceof LehrError ? error : malformed(error);
+  } finally {
+    // What is left of the body is not read. A caller that has hung up makes this reject, and nothing depends on it.
+    reader.cancel().catch(() => {});
+  }
+}
+
+/** The parts received so far. Throws a LehrError as soon as a limit is passed. */
+class MultipartBody implements Multipart {
+  readonly fields: [string, string][] = [];
+  readonly files: ReceivedFile[] = [];
+  isComplete = false;
+  readonly #parser: MultipartParser;
+  readonly #limits: MultipartLimits;
+  #rawBytes = 0;
+  #fileBytes = 0;
+
+  constructor(boundary: string, limits: MultipartLimits) {
+    this.#limits = limits;
+    this.#parser = new MultipartParser(boundary, {
+      maxHeaderSize: MAX_PART_HEADER_BYTES,
+      maxFileSize: limits.maxFileBytes,
+      maxParts: MAX_FIELDS + limits.maxFiles,
+      maxTotalSize: limits.maxFileBytes + MAX_OTHER_BYTES,
+    });
+  }
+
+  write(chunk: Uint8Array): void {
+    const { maxFileBytes } = this.#limits;
+    this.#rawBytes += chunk.byteLength;
+    if (this.#rawBytes > maxFileBytes + MAX_OTHER_BYTES) throw tooLarge('The body', maxFileBytes);
+    for (const part of this.#parser.write(chunk)) this.#add(part);
+    this.isComplete = hasEnded(this.#parser);
+  }
+
+  #add(part: MultipartPart): void {
+    const { name } = part;
+    if (!name) throw new LehrError('invalid-request', 'Every part of the body must have a name.');
+    if (Buffer.byteLength(name) > MAX_NAME_BYTES) throw tooLarge("A part's name", MAX_NAME_BYTES);
+    if (part.isFile) this.#addFile(name, part);
+    else this.#addField(name, part);
+  }
+
+  #addFile(field: string, part: MultipartPart): void {
+    const { maxFiles, maxFileBytes } = this.#limits;
+    if (this.files.length === maxFiles) {
+      throw new LehrError('invalid-request', `A body may hold at most ${maxFiles} files.`);
+    }
+    this.#fileBytes += part.size;
+    if (this.#fileBytes > maxFileBytes) throw tooLarge('The files', maxFileBytes);
+    const { filename = '', mediaType = '', content } = part;
+    if (Buffer.byteLength(filename) > MAX_FILE_NAME_BYTES)
+      throw tooLarge("A file's name", MAX_FILE_NAME_BYTES);
+    this.files.push({ field, filename, contentType: mediaType, bytes: Buffer.concat(content) });
+  }
+
+  #addField(name: string, part: MultipartPart): void {
+    if (this.fields.length === MAX_FIELDS) {
+      throw new LehrError('invalid-request', `A body may hold at most ${MAX_FIELDS} fields.`);
+    }
+    if (part.size > MAX_FIELD_BYTES) throw tooLarge(`The field ${name}`, MAX_FIELD_BYTES);
+    this.fields.push([name, part.text]);
+  }
+}
+
+/** The only way to ask the parser: it throws while the last boundary is missing. */
+function hasEnded(parser: MultipartParser): boolean {
+  try {
+    parser.finish();
+    return true;
+  } catch (error) {
+    if (error instanceof MultipartParseError) return false;
+    throw error;
+  }
+}
+
+const tooLarge = (what: string, bytes: number): LehrError =>
+  new LehrError('too-large', `${what} may have at most ${bytes} bytes.`);
+
+const LIMIT_ERRORS = [
+  MaxFileSizeExceededError,
+  MaxHeaderSizeExceededError,
+  MaxPartsExceededError,
+  MaxTotalSizeExceededError,
+];
+
+function malformed(cause: unknown): LehrError {
+  return cause instanceof Error && LIMIT_ERRORS.some((limit) => cause instanceof limit)
+    ? new LehrError('too-large', `The body is too large: ${cause.message}.`, { cause })
+    : new LehrError('invalid-request', 'The body is not complete multipart/form-data.', { cause });
+}

@@ -1,0 +1,93 @@
+/**
+ * The conditions of a family's UNet beside the prompt: SDXL (arXiv 2307.01952) gets a pooled embedding of the prompt and
+ * the sizes that its training pictures had; a latent consistency model (arXiv 2310.04378) gets its guidance scale as an embedding,
+ * in place of a second row. Values as in diffusers.
+ */
+import type { PromptCut } from '../protocol/messages.ts';
+import type { ConditionName } from './unet-inputs.ts';
+
+export interface Conditioning {
+  /** `rows`: guidance takes a separate row for the negative prompt. `embedded`: the graph was distilled with it. */
+  readonly guidance: 'rows' | 'embedded';
+  /** Length of each condition that the UNet takes. */
+  readonly lengths: ReadonlyMap<ConditionName, number>;
+  /** Whether an empty negative prompt is a row of zeros, as SDXL was trained, and not the embedding of no text. */
+  readonly zeroesEmptyNegative: boolean;
+}
+
+/** A Stable Diffusion 1.x or 2.x. */
+export const PROMPT_ALONE: Conditioning = {
+  guidance: 'rows',
+  lengths: new Map(),
+  zeroesEmptyNegative: false,
+};
+
+/** Pairs of numbers, height or top first, as in diffusers. */
+interface SizeConditions {
+  readonly originalSize?: readonly [number, number] | undefined;
+  readonly cropsTopLeft?: readonly [number, number] | undefined;
+  readonly targetSize?: readonly [number, number] | undefined;
+}
+
+/** One prompt, as the text encoders give it. */
+export interface PromptEmbedding {
+  /** `[tokens, embeddingDim]` */
+  readonly hidden: Float32Array;
+  /** One vector of the whole prompt; only of text encoders that give it. */
+  readonly pooled: Float32Array | undefined;
+  /** How much of the prompt the text encoder read, when it is longer than that. */
+  readonly cut?: PromptCut | undefined;
+}
+
+export type Conditions = Partial<Record<ConditionName, Float32Array>>;
+
+interface ConditionedPicture extends SizeConditions {
+  readonly width: number;
+  readonly height: number;
+  readonly guidance: number;
+}
+
+export type RowKind = 'prompt' | 'negative';
+
+/** The refiner of SDXL was trained with the scores that people gave its pictures, 1 to 10. The defaults of diffusers. */
+const AESTHETIC_SCORES: Readonly<Record<RowKind, number>> = { prompt: 6, negative: 2.5 };
+/** Original size, crop and score; SDXL has the target size in place of the score, and so six. */
+const TIME_IDS_WITH_SCORE = 5;
+
+/** The conditions of a row of a picture, without the pooled embedding of its prompt. */
+export function pictureConditions(
+  { lengths }: Conditioning,
+  { width, height, guidance, originalSize, cropsTopLeft, targetSize }: ConditionedPicture,
+  row: RowKind,
+): Conditions {
+  const conditions: Conditions = {};
+  const timeIds = lengths.get('time_ids');
+  if (timeIds !== undefined) {
+    const size = [height, width];
+    const isScored = timeIds === TIME_IDS_WITH_SCORE;
+    // diffusers gives the crop to the refiner's prompt alone.
+    const crop = isScored && row === 'negative' ? [0, 0] : (cropsTopLeft ?? [0, 0]);
+    const last = isScored ? [AESTHETIC_SCORES[row]] : (targetSize ?? size);
+    conditions.time_ids = Float32Array.from([...(originalSize ?? size), ...crop, ...last]);
+  }
+  const guidanceLength = lengths.get('timestep_cond');
+  if (guidanceLength !== undefined) conditions.timestep_cond = embedGuidance(guidance, guidanceLength);
+  return conditions;
+}
+
+/**
+ * `get_guidance_scale_embedding` of diffusers: sines and cosines of 1000 times the scale less one. Products are rounded to float32
+ * as in torch, because sines of angles in the thousands depend on these digits.
+ */
+function embedGuidance(guidance: number, length: number): Float32Array {
+  const half = Math.floor(length / 2);
+  const scaled = Math.fround(Math.fround(guidance - 1) * 1000);
+  const decay = Math.fround(Math.log(10_000) / (half - 1));
+  const out = new Float32Array(length);
+  for (let i = 0; i < half; i++) {
+    const angle = Math.fround(scaled * Math.fround(Math.exp(Math.fround(-decay * i))));
+    out[i] = Math.sin(angle);
+    out[half + i] = Math.cos(angle);
+  }
+  return out;
+}

@@ -1,0 +1,192 @@
+/** Opens a Stable Diffusion folder: tokenizer, text encoder, UNet, VAE and noise schedule, ready to run. */
+import { join } from 'node:path';
+import { LehrError } from '@lehr/shared';
+import { reportOf } from '../../folder/graph-report.ts';
+import { openWhole } from '../../folder/open-whole.ts';
+import type {
+  Batching,
+  GraphReport,
+  InferenceRuntime,
+  LoadOptions,
+  RuntimeSession,
+} from '../../runtime/runtime.ts';
+import type { Conditioning } from '../conditioning.ts';
+import type { SchedulerConfig } from '../scheduler-config.ts';
+import type { PromptEncoder } from '../text-encoder.ts';
+import type { ClipTokenizer } from '../tokenizer.ts';
+import type { LatentSize, Unet } from '../unet.ts';
+import { openVae, type PictureSize, type Vae, type VaeConfig } from '../vae.ts';
+import { checkGraphs } from './check-graphs.ts';
+import { type DiffusionConfig, readDiffusionConfig } from './diffusion-config.ts';
+import { loadUnet } from './load-unet.ts';
+import { onlySize } from './only-size.ts';
+import { openPictureInput, type PictureInput } from './open-picture-input.ts';
+import { openTextEncoders } from './open-text-encoders.ts';
+
+export interface DiffusionOptions extends LoadOptions {
+  /** Memory for cached prompt embeddings. */
+  readonly embeddingCacheBytes?: number;
+}
+
+export interface DiffusionModel {
+  readonly tokenizer: ClipTokenizer;
+  readonly textEncoder: PromptEncoder;
+  readonly unet: Unet;
+  readonly vae: Vae;
+  readonly pictureInput: PictureInput;
+  readonly schedulerConfig: SchedulerConfig;
+  /** The conditions of the UNet beside the prompt. */
+  readonly conditioning: Conditioning;
+  /** Whether samples at any step can share UNet runs. */
+  readonly batching: Batching;
+  readonly graphs: readonly GraphReport[];
+  readonly unetProvider: RuntimeSession['provider'];
+  /** The picture size the model was trained at; undefined when its config does not say. */
+  readonly nativeSize: PictureSize | undefined;
+  /** The only picture size that its graphs can draw; undefined when they can draw others. */
+  readonly onlySize: PictureSize | undefined;
+  close(): Promise<void>;
+}
+
+/**
+ * Opens a folder in the layout of Optimum and diffusers-ONNX and runs each graph once. The folder comes from the
+ * registry; every path below it is fixed here. Throws LehrError `model-unavailable` that names the file; nothing stays
+ * loaded then.
+ */
+export async function openDiffusionModel(
+  folder: string,
+  runtime: InferenceRuntime,
+  options: DiffusionOptions,
+): Promise<DiffusionModel> {
+  // Between two steps, and on a small machine during them, the worker, the API and Redis need the cores.
+  const sharing = { spin: false, ...options };
+  return openWhole(folder, runtime, (tracked) => openParts(folder, tracked, sharing));
+}
+
+async function openParts(
+  folder: string,
+  runtime: InferenceRuntime,
+  options: DiffusionOptions,
+): Promise<Omit<DiffusionModel, 'close'>> {
+  const config = await readDiffusionConfig(folder);
+  await checkGraphs(folder, graphsOf(config));
+  const { tokenizer, textEncoder, graphs } = await openTextEncoders(folder, config, runtime, options);
+
+  const plan = { ...unetSizes(config), probe: probeSize(config), tokens: tokenizer.maxTokens };
+  const loaded = await loadUnet(join(folder, 'unet/model.onnx'), plan, runtime, options);
+  const { unet } = loaded;
+
+  const vaeSession = await runtime.load({ path: join(folder, 'vae_decoder/model.onnx') }, options);
+  const vae = await openVae(vaeSession, vaeConfig(config));
+  const pictureInput = await openPictureInput(folder, vaeConfig(config), vae, runtime, options);
+  if (isRefinerConfig(config) && !pictureInput.encoder) {
+    throw new LehrError(
+      'model-unavailable',
+      `${folder} is a refiner, which needs pictures: ${pictureInput.reason}.`,
+    );
+  }
+
+  checkFit(folder, textEncoder, unet, vae);
+  return {
+    tokenizer,
+    textEncoder,
+    unet,
+    vae,
+    pictureInput,
+    schedulerConfig: config.scheduler,
+    conditioning: conditioningOf(config, unet),
+    batching: unet.batching,
+    unetProvider: loaded.session.provider,
+    nativeSize: nativeSize(config, vae),
+    onlySize: onlySize(folder, loaded.session, vaeSession, vae.scaleFactor),
+    graphs: [
+      ...graphs,
+      reportOf('unet', loaded.session),
+      reportOf('vae_decoder', vaeSession),
+      ...(pictureInput.encoder ? [pictureInput.graph] : []),
+    ],
+  };
+}
+
+const isRefinerConfig = ({ textEncoder }: DiffusionConfig): boolean => textEncoder === undefined;
+
+function graphsOf(config: DiffusionConfig): string[] {
+  if (isRefinerConfig(config)) return ['text_encoder_2', 'unet', 'vae_decoder', 'vae_encoder'];
+  const second = config.textEncoder2 ? ['text_encoder_2'] : [];
+  return ['text_encoder', ...second, 'unet', 'vae_decoder'];
+}
+
+function unetSizes({ unet, textEncoder, textEncoder2 }: DiffusionConfig) {
+  const width = unet.cross_attention_dim;
+  return {
+    latentChannels: unet.in_channels ?? undefined,
+    // A list has one width per block; in Stable Diffusion they are all equal.
+    embeddingDim: (Array.isArray(width) ? width[0] : width) ?? undefined,
+    conditions: {
+      text_embeds: textEncoder2?.projection_dim ?? undefined,
+      time_ids: textEncoder ? TIME_IDS : REFINER_TIME_IDS,
+      timestep_cond: unet.time_cond_proj_dim ?? undefined,
+    },
+  };
+}
+
+/** Three pairs: original size, crop, target size. */
+const TIME_IDS = 6;
+/** Original size, crop, and an aesthetic score. */
+const REFINER_TIME_IDS = 5;
+
+function conditioningOf({ unet: config, zeroesEmptyNegative }: DiffusionConfig, unet: Unet): Conditioning {
+  // A model that was distilled with guidance takes no second row, also where its export left out the scale.
+  const isDistilled = unet.conditions.has('timestep_cond') || Boolean(config.time_cond_proj_dim);
+  return { guidance: isDistilled ? 'embedded' : 'rows', lengths: unet.conditions, zeroesEmptyNegative };
+}
+
+/** The defaults of diffusers' AutoencoderKL and of SDXL, for folders written before the field existed. */
+const SCALING_FACTOR = { sd: 0.18215, sdxl: 0.13025 };
+
+function vaeConfig({ vae, textEncoder2 }: DiffusionConfig): VaeConfig {
+  return {
+    latentChannels: vae.latent_channels ?? undefined,
+    scalingFactor: vae.scaling_factor ?? SCALING_FACTOR[textEncoder2 ? 'sdxl' : 'sd'],
+    shiftFactor: vae.shift_factor ?? 0,
+    overflowsInHalf: vae.force_upcast ?? false,
+  };
+}
+
+/** The smallest latent that still has more than one value after every halving inside the UNet. */
+function probeSize({ unet }: DiffusionConfig): LatentSize {
+  const halvings = (unet.block_out_channels?.length ?? STABLE_DIFFUSION_BLOCKS) - 1;
+  const side = 2 * 2 ** halvings;
+  return { height: side, width: side };
+}
+
+/** For folders without a unet/config.json; the size that follows fits a model with fewer blocks too. */
+const STABLE_DIFFUSION_BLOCKS = 4;
+
+function nativeSize({ unet }: DiffusionConfig, vae: Vae): PictureSize | undefined {
+  const latent = unet.sample_size;
+  if (!latent) return undefined;
+  const [height, width] = typeof latent === 'number' ? [latent, latent] : latent;
+  return { height: height * vae.scaleFactor, width: width * vae.scaleFactor };
+}
+
+/** Without this check, parts of different models in one folder would run and draw noise. */
+function checkFit(folder: string, textEncoder: PromptEncoder, unet: Unet, vae: Vae): void {
+  if (textEncoder.embeddingDim !== unet.embeddingDim) {
+    const widths = `${textEncoder.embeddingDim} wide, its unet takes ${unet.embeddingDim}`;
+    throw new LehrError('model-unavailable', `The prompt embeddings of ${folder} are ${widths}.`);
+  }
+  const pooledDim = unet.conditions.get('text_embeds');
+  if (pooledDim !== textEncoder.pooledDim) {
+    const widths = `${textEncoder.pooledDim ?? 'not there'}, its unet takes ${pooledDim ?? 'none'}`;
+    throw new LehrError('model-unavailable', `The pooled prompt embeddings of ${folder} are ${widths}.`);
+  }
+  if (unet.latentChannels !== vae.latentChannels) {
+    const channels = `${unet.latentChannels} channels, its vae_decoder takes ${vae.latentChannels}`;
+    const hint =
+      unet.latentChannels > vae.latentChannels
+        ? ' A UNet for inpainting or editing needs a picture as input.'
+        : '';
+    throw new LehrError('model-unavailable', `The latents of ${folder} have ${channels}.${hint}`);
+  }
+}

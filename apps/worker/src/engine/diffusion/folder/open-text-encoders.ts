@@ -1,0 +1,85 @@
+/** Opens the text encoder of a Stable Diffusion folder, the two of an SDXL folder, or the second alone of a refiner, each with its tokenizer. */
+import { join } from 'node:path';
+import { LehrError } from '@lehr/shared';
+import { reportOf } from '../../folder/graph-report.ts';
+import type { GraphReport, InferenceRuntime, LoadOptions } from '../../runtime/runtime.ts';
+import { PairedTextEncoder } from '../paired-text-encoder.ts';
+import { type PromptEncoder, TextEncoder, type TextEncoderOptions } from '../text-encoder.ts';
+import type { ClipTokenizer } from '../tokenizer.ts';
+import { openClipTokenizer } from './clip-tokenizer.ts';
+import type { DiffusionConfig } from './diffusion-config.ts';
+
+export interface TextEncoders {
+  /** Of the first one that there is. */
+  readonly tokenizer: ClipTokenizer;
+  readonly textEncoder: PromptEncoder;
+  readonly graphs: readonly GraphReport[];
+}
+
+interface OpenOptions extends LoadOptions {
+  /** Memory for cached prompt embeddings. */
+  readonly embeddingCacheBytes?: number;
+}
+
+const CACHE_BYTES = 64 * 1024 * 1024;
+
+/** Of the two encoders of SDXL: the joined embeddings, which the pair keeps too, are at most four times as large. */
+const CACHE_SHARE = 1 / 6;
+
+export async function openTextEncoders(
+  folder: string,
+  config: DiffusionConfig,
+  runtime: InferenceRuntime,
+  options: OpenOptions,
+): Promise<TextEncoders> {
+  const cacheBytes = options.embeddingCacheBytes ?? CACHE_BYTES;
+  const open = (name: string, own: Config, more: TextEncoderOptions) =>
+    openOne(folder, name, own, runtime, options, more);
+  const { textEncoder, textEncoder2 } = config;
+  if (!textEncoder || !textEncoder2) {
+    const { tokenizer, encoder, graph } = textEncoder2
+      ? await open('text_encoder_2', textEncoder2, { ...asInXl(textEncoder2), cacheBytes })
+      : await open('text_encoder', textEncoder ?? {}, { cacheBytes });
+    return { tokenizer, textEncoder: encoder, graphs: [graph] };
+  }
+  const shared = { layer: 'penultimate', cacheBytes: Math.floor(cacheBytes * CACHE_SHARE) } as const;
+  const first = await open('text_encoder', textEncoder, shared);
+  const second = await open('text_encoder_2', textEncoder2, { ...shared, ...asInXl(textEncoder2) });
+  if (first.tokenizer.maxTokens !== second.tokenizer.maxTokens) {
+    const tokens = `${first.tokenizer.maxTokens} and ${second.tokenizer.maxTokens} tokens`;
+    throw new LehrError(
+      'model-unavailable',
+      `The text encoders of ${folder} take ${tokens}, wanted as many.`,
+    );
+  }
+  return {
+    tokenizer: first.tokenizer,
+    textEncoder: new PairedTextEncoder(first.encoder, second.encoder),
+    graphs: [first.graph, second.graph],
+  };
+}
+
+type Config = NonNullable<DiffusionConfig['textEncoder']>;
+
+/** How SDXL and its refiner read their second text encoder. */
+const asInXl = ({ projection_dim }: Config) =>
+  ({ layer: 'penultimate', pooled: { dim: projection_dim ?? undefined } }) as const;
+
+async function openOne(
+  folder: string,
+  name: string,
+  config: Config,
+  runtime: InferenceRuntime,
+  load: LoadOptions,
+  options: TextEncoderOptions,
+) {
+  const maxTokens = config.max_position_embeddings ?? undefined;
+  const tokenizer = await openClipTokenizer(join(folder, name.replace('text_encoder', 'tokenizer')), {
+    maxTokens,
+  });
+  const session = await runtime.load({ path: join(folder, name, 'model.onnx') }, load);
+  const embeddingDim = config.hidden_size ?? undefined;
+  const encoder = new TextEncoder(session, tokenizer, { ...options, graph: name, embeddingDim });
+  await encoder.encode(['']);
+  return { tokenizer, encoder, graph: reportOf(name, session) };
+}

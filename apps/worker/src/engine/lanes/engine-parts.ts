@@ -1,0 +1,37 @@
+import type { Clock } from '@lehr/shared';
+import type { EngineSettings, FromEngine, GraphReport, OpenedModel } from '../protocol/messages.ts';
+import type { Batching, InferenceRuntime } from '../runtime/runtime.ts';
+import type { RowCap } from './row-cap.ts';
+
+/** What the engine and its parts DiffusionLanes, WhisperLanes and TextLanes are built from. */
+export interface EngineParts {
+  readonly runtime: InferenceRuntime;
+  readonly settings: EngineSettings;
+  readonly clock: Clock;
+  readonly post: (message: FromEngine) => void;
+  /** Draws noise while a graph runs (diffusion/noise-drawer.ts); the engine closes it. */
+  readonly noise?: { begin(draws: readonly SharedArrayBuffer[]): void; close(): Promise<void> };
+}
+
+interface WarmModel {
+  readonly ref: string;
+  readonly batching: Batching;
+  readonly graphs: readonly GraphReport[];
+  /** The row cap of its steps, or of its decoder calls. */
+  readonly cap: RowCap;
+  readonly warmUpMs: number;
+}
+
+/** The answer to opening a model, as far as pictures and speech share it. */
+export const openedModel = ({ ref, batching, graphs, cap, warmUpMs }: WarmModel): OpenedModel => ({
+  ref,
+  warmUpMs,
+  batching: batching.mode === 'rows' ? 'step' : 'aligned',
+  ...(batching.mode === 'aligned' && { reason: batching.reason }),
+  graphs,
+  stepMs: cap.measurements,
+  rowCap: cap.rows,
+});
+
+export const isNotOpen = (ref: string): Error =>
+  new Error(`Model ${ref} is not open in this engine. This is a bug in Lehr.`);

@@ -1,0 +1,48 @@
+/** Opens a model folder of any task, for the tools that check folders. */
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
+import type { Task } from '@lehr/shared';
+import { openDiffusionModel } from '../diffusion/folder/diffusion-folder.ts';
+import type { GraphReport, InferenceRuntime, LoadOptions } from '../runtime/runtime.ts';
+import { openTextModel } from '../text/folder/text-folder.ts';
+import { openWhisperModel } from '../whisper/folder/whisper-folder.ts';
+
+export interface FolderOptions extends LoadOptions {
+  /** The suffix of the graph files, such as `_quantized`. */
+  readonly variant?: string;
+}
+
+export interface OpenFolder {
+  /** How rows share its runs, in a few words. */
+  readonly batching: string;
+  readonly graphs: readonly GraphReport[];
+  close(): Promise<void>;
+}
+
+/** The task of a folder, by the files that only folders of this task have. */
+export function taskOfFolder(folder: string): Task {
+  if (existsSync(join(folder, 'model_index.json'))) return 'diffusion';
+  return existsSync(join(folder, 'preprocessor_config.json')) ? 'whisper' : 'text';
+}
+
+/** Throws LehrError `model-unavailable` that names the file. */
+export async function openFolder(
+  task: Task,
+  folder: string,
+  runtime: InferenceRuntime,
+  options: FolderOptions,
+): Promise<OpenFolder> {
+  if (task === 'text') {
+    return { ...(await openTextModel(folder, runtime, options)), batching: 'texts of similar length' };
+  }
+  const opened =
+    task === 'diffusion'
+      ? await openDiffusionModel(folder, runtime, options)
+      : await openWhisperModel(folder, runtime, options);
+  const batching = 'batching' in opened ? opened.batching : opened.decoder.batching;
+  return {
+    graphs: opened.graphs,
+    close: () => opened.close(),
+    batching: batching.mode === 'rows' ? 'step by step' : `aligned: ${batching.reason}`,
+  };
+}

@@ -1,0 +1,100 @@
+/** What the worker submits to its engine: one picture, one window of audio, or the texts of a job. */
+import type { PriorityClass, SamplerName, TextItem } from '@lehr/shared';
+
+declare const brand: unique symbol;
+/** One sample of one attempt of a job. Never reused, so that a late message cannot be taken for another attempt. */
+export type SampleId = string & { readonly [brand]: 'SampleId' };
+
+interface SampleBase {
+  readonly id: SampleId;
+  /** `name@version`. */
+  readonly model: string;
+  /** The group's queue name; samples of one lane share batches. */
+  readonly lane: string;
+  /** That of its job, standard when absent. Bulk samples pause while others have work. */
+  readonly priority?: PriorityClass;
+  /** The most samples that may be in its lane at once, this one included. Reduced for a job that was in a batch that crashed. */
+  readonly maxBatchMates: number;
+}
+
+export interface DiffusionSample extends SampleBase {
+  readonly task: 'diffusion';
+  readonly prompt: string;
+  readonly negativePrompt: string;
+  readonly width: number;
+  readonly height: number;
+  readonly steps: number;
+  readonly guidance: number;
+  readonly seed: number;
+  readonly sampler: SamplerName;
+  /** The picture that it begins at: RGB, 8 bits, row-major, height x width x 3. */
+  readonly image?: Uint8Array;
+  /** With `image`: the share of the steps that are made, above 0 and at most 1. */
+  readonly strength?: number;
+  /** The newest checkpoint of this picture, made by this engine or another one: it continues there. */
+  readonly checkpoint?: Uint8Array;
+  /** Whether a checkpoint is made after its last step too: other pictures of its job still run. */
+  readonly checkpointAtEnd?: boolean;
+  /** For a family with sizes as conditions; height or top first. The picture's own size and no crop when absent. */
+  readonly originalSize?: readonly [number, number] | undefined;
+  readonly cropsTopLeft?: readonly [number, number] | undefined;
+  readonly targetSize?: readonly [number, number] | undefined;
+}
+
+/** One window of one file. The worker decides where each window begins; the engine sees one window at a time. */
+export interface WhisperSample extends SampleBase {
+  readonly task: 'whisper';
+  /** `[melBins, windowFrames]`, row-major: what the model's FrontEnd describes, padded to a whole window. */
+  readonly mel: Float32Array;
+  /** Frames of `mel` that hold sound; the rest is padding. */
+  readonly contentFrames: number;
+  /** Whisper's code; null to detect the language. */
+  readonly language: string | null;
+  readonly translate: boolean;
+  /** The caller's text before the window; may be empty. */
+  readonly prompt: string;
+  /** `toldNext` of the window before it in the same file; they follow `prompt`, and the decoder keeps the end of both. */
+  readonly previousTokens: readonly number[];
+  readonly temperature: number;
+  /** Whether a bad text is decoded again at higher temperatures. */
+  readonly fallback: boolean;
+  /** For temperatures above 0. */
+  readonly seed: number;
+  readonly timestamps: 'none' | 'segment' | 'word';
+  /** The most tokens to write; when absent, half of the decoder's context, as in openai's code. */
+  readonly maxTokens?: number;
+}
+
+export interface ClassifyOptions {
+  /** How many labels, best first; null for all. */
+  readonly topK: number | null;
+  /** null: as the model's config says. */
+  readonly function: 'softmax' | 'sigmoid' | 'none' | null;
+}
+
+export interface EntityOptions {
+  readonly aggregation: 'none' | 'simple' | 'first' | 'average' | 'max';
+  readonly ignoreLabels: readonly string[];
+}
+
+/** What is wanted of each text of a job. */
+export type TextWork =
+  | {
+      readonly type: 'text-embedding';
+      readonly normalize: boolean | null;
+      readonly dimensions: number | null;
+    }
+  | ({ readonly type: 'text-classification' } & ClassifyOptions)
+  | { readonly type: 'fill-mask'; readonly topK: number }
+  | ({ readonly type: 'token-classification' } & EntityOptions);
+
+/** All texts of a job: the engine makes runs of them, together with texts of other jobs. */
+export interface TextSample extends SampleBase {
+  readonly task: 'text';
+  readonly texts: readonly TextItem[];
+  /** Whether texts that are too long are cut. */
+  readonly mayTruncate: boolean;
+  readonly work: TextWork;
+}
+
+export type EngineSample = DiffusionSample | WhisperSample | TextSample;

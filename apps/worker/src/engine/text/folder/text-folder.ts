@@ -1,0 +1,122 @@
+/** Opens the folder of a text model: tokenizer, graph and what its outputs mean, ready to run. */
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
+import { LehrError, type TextItem, type TextJobType } from '@lehr/shared';
+import { z } from 'zod';
+import { readConfigFile } from '../../folder/config-file.ts';
+import { reportOf } from '../../folder/graph-report.ts';
+import { openWhole } from '../../folder/open-whole.ts';
+import type { GraphReport, InferenceRuntime, LoadOptions } from '../../runtime/runtime.ts';
+import type { Reading } from '../answers.ts';
+import { prepareSentence } from '../sentence-text.ts';
+import { TextGraph } from '../text-graph.ts';
+import { type EncodedText, TextTokenizer } from '../tokenizer.ts';
+import { readSentenceConfig } from './sentence-config.ts';
+import { labelsOf, readTextConfig, type TextConfig, type TextModelConfig } from './text-config.ts';
+import { findOutputs, isPooled } from './text-outputs.ts';
+
+export interface TextOptions extends LoadOptions {
+  /** Which of several exports in one folder: the suffix of the graph's name, such as `_quantized`. Default none. */
+  readonly variant?: string;
+}
+
+export interface TextModel {
+  readonly tokenizer: TextTokenizer;
+  readonly graph: TextGraph;
+  readonly reading: Reading;
+  /** Types of job that its outputs answer. */
+  readonly types: readonly TextJobType[];
+  /** Numbers of an embedding; undefined when it makes none. */
+  readonly dimensions: number | undefined;
+  readonly graphs: readonly GraphReport[];
+  /** As `tokenizer.encode`; a text that is to be embedded is first treated as sentence-transformers would, for its folders. */
+  encode(item: TextItem, type: TextJobType, options: { readonly mayTruncate: boolean }): EncodedText;
+  close(): Promise<void>;
+}
+
+/**
+ * Opens a folder in Optimum's layout, its graph at the root or below `onnx/`, with or without the files of sentence-transformers,
+ * and runs the graph on two texts. The folder comes from the registry; every path below it is fixed here. Throws LehrError
+ * `model-unavailable` that names the file; nothing stays loaded then.
+ */
+export async function openTextModel(
+  folder: string,
+  runtime: InferenceRuntime,
+  options: TextOptions,
+): Promise<TextModel> {
+  return openWhole(folder, runtime, (tracked) => openParts(folder, tracked, options));
+}
+
+async function openParts(
+  folder: string,
+  runtime: InferenceRuntime,
+  options: TextOptions,
+): Promise<Omit<TextModel, 'close'>> {
+  const config = await readTextConfig(folder);
+  const tokenizer = await openTokenizer(folder, config);
+  // Runs are short, and between two of them the API, Redis and the worker may need the cores.
+  const session = await runtime.load(
+    { path: graphPath(folder, options.variant ?? '') },
+    { spin: false, ...options },
+  );
+  const graph = new TextGraph(session, {
+    padId: config.model.pad_token_id ?? tokenizer.padId,
+    tokenTypes: config.model.type_vocab_size ?? 1,
+    firstPosition: config.firstPosition,
+  });
+  const outputs = findOutputs(graph.outputs, config.model);
+  const { isPlain, ...sentence } = await readSentenceConfig(folder, isPooled(outputs));
+  const preparing = { strips: !isPlain, lowerCases: !isPlain && config.lowerCases };
+  const names = [...new Set(Object.values(outputs))];
+  // Two texts of different lengths: shows where the nodes run, and that batch and length are free.
+  const texts = ['', 'a'].map((text) => tokenizer.encode(text, { mayTruncate: true }));
+  const [row] = await graph.run(texts, names);
+  const embedding = outputs['text-embedding'];
+  const width = embedding === undefined ? undefined : row[embedding].width;
+  return {
+    tokenizer,
+    graph,
+    reading: { outputs, ...sentence, labels: labelsOf(config.model), function: functionOf(config.model) },
+    types: Object.keys(outputs) as TextJobType[],
+    dimensions: width && width * (isPooled(outputs) ? 1 : sentence.poolings.length),
+    encode: (item, type, limits) => {
+      const isSentence = type === 'text-embedding' && typeof item === 'string';
+      return tokenizer.encode(isSentence ? prepareSentence(item, preparing) : item, limits);
+    },
+    graphs: [reportOf('encoder', session)],
+  };
+}
+
+function graphPath(folder: string, variant: string): string {
+  // The variant becomes part of a file name.
+  if (!/^(_[a-z0-9_]{1,32})?$/.test(variant)) {
+    throw new LehrError(
+      'model-unavailable',
+      `The variant ${JSON.stringify(variant)} is not a suffix of a graph's name such as _fp16.`,
+    );
+  }
+  const name = `model${variant}.onnx`;
+  return existsSync(join(folder, name)) ? join(folder, name) : join(folder, 'onnx', name);
+}
+
+const TokenizerJsonSchema = z.looseObject({ model: z.looseObject({ type: z.string() }) });
+
+async function openTokenizer(folder: string, config: TextConfig): Promise<TextTokenizer> {
+  const path = join(folder, 'tokenizer.json');
+  const json = await readConfigFile(path, TokenizerJsonSchema);
+  try {
+    return new TextTokenizer(json, config.tokenizer);
+  } catch (cause) {
+    const reason = cause instanceof Error ? cause.message : String(cause);
+    throw new LehrError('model-unavailable', `${path} is no tokenizer that Lehr can run: ${reason}`, {
+      cause,
+    });
+  }
+}
+
+/** As the pipelines of transformers choose it. */
+function functionOf(config: TextModelConfig): Reading['function'] {
+  if (config.problem_type === 'regression') return 'none';
+  const isSingle = labelsOf(config).length === 1;
+  return config.problem_type === 'multi_label_classification' || isSingle ? 'sigmoid' : 'softmax';
+}

@@ -1,0 +1,255 @@
+/**
+ * Keeps the models of a worker within its memory budget (LEHR_MODEL_MEMORY_MB): looks twice a second for which models jobs wait, and loads
+ * and unloads them as supervisor/choose-models.ts decides. Without a budget there is no such object, and all models are open.
+ */
+import {
+  type Clock,
+  formatModelRef,
+  LehrError,
+  type Log,
+  parseGroupQueueName,
+  type WorkerId,
+  type WorkerStatus,
+} from '@lehr/shared';
+import type { GroupHead } from '@lehr/shared/queue';
+import { bytesOf, filesState } from '../engine/folder/files-state.ts';
+import { ElsewhereLoaded } from './reports/elsewhere-loaded.ts';
+import { WaitingMemory } from './reports/waiting-memory.ts';
+import { chooseMove, type ModelMove, type ModelState } from './supervisor/choose-models.ts';
+import type { ModelPlace } from './supervisor/engine-models.ts';
+import type { EngineSupervisor } from './supervisor/engine-supervisor.ts';
+
+/** The engine side, as far as models are loaded and unloaded. */
+export interface ResidentEngine
+  extends Pick<
+    EngineSupervisor,
+    'isUp' | 'places' | 'leaving' | 'unavailable' | 'load' | 'unload' | 'closeUnloaded' | 'markUnavailable'
+  > {
+  /** Whether a job that runs here is of this model (`name@version`). */
+  usesModel(ref: string): boolean;
+  /** When a job of this model ended here last, by the monotonic clock. */
+  lastUse(ref: string): number | undefined;
+}
+
+export interface ResidencyOptions {
+  readonly budgetBytes: number;
+  readonly engine: ResidentEngine;
+  readonly id: WorkerId;
+  readonly clock: Clock;
+  readonly log: Log;
+  /** Heads of the groups of these models; not all at once when there are many. */
+  readonly heads: (models: readonly string[]) => Promise<GroupHead[]>;
+  /** Whether the last call of `heads` looked at all groups with waiting jobs. */
+  readonly sawAllHeads: () => boolean;
+  readonly fleet: () => Promise<WorkerStatus[]>;
+  /** Whether jobs of this model are being claimed. */
+  readonly isClaiming: (ref: string) => boolean;
+  /** A model is no longer served, or will be loaded. */
+  readonly onMove: () => void;
+  readonly onUnload: (ref: string) => void;
+}
+
+type Status = NonNullable<WorkerStatus['residency']>;
+
+const LOOK_EVERY_MS = 500;
+/** Workers report as often. */
+const READ_FLEET_EVERY_MS = 2_000;
+
+/** What is remembered of a wanted model. */
+interface Facts {
+  state: ModelState['state'];
+  since: number;
+  fileBytes: number;
+  /** As `bytes` of ModelState. */
+  bytes: number;
+  loadMs: number;
+}
+
+export class Residency {
+  readonly #options: ResidencyOptions;
+  readonly #elsewhere: ElsewhereLoaded;
+  readonly #stop = new AbortController();
+  readonly #facts = new Map<string, Facts>();
+  readonly #memory = new WaitingMemory();
+  #wake = new AbortController();
+  #loop: Promise<void> | undefined;
+  #fleetReadAt = Number.NEGATIVE_INFINITY;
+  /** The model that room is being made for. */
+  #next: string | undefined;
+
+  constructor(options: ResidencyOptions) {
+    this.#options = options;
+    this.#elsewhere = new ElsewhereLoaded(options.id);
+  }
+
+  /** What the worker reports. */
+  get status(): Status {
+    const { budgetBytes, engine } = this.#options;
+    const models = engine.places.map(({ model: { ref }, state }) => ({
+      ref,
+      state: state === 'known' && ref === this.#next ? ('loading' as const) : state,
+      bytes: this.#facts.get(ref)?.bytes ?? 0,
+      load_ms: this.#facts.get(ref)?.loadMs ?? 0,
+    }));
+    return { budget_bytes: budgetBytes, models };
+  }
+
+  /** Loads what fits, then goes on until `stop`. Rejects with the reason when no model can be opened. */
+  async start(): Promise<void> {
+    const { engine } = this.#options;
+    while (!this.#stop.signal.aborted) {
+      const move = await this.#tryLook();
+      const isLoading = engine.places.some(({ state }) => state === 'loading');
+      if (move && move.load === undefined && !isLoading) break;
+      await this.#sleep();
+    }
+    const [failed] = engine.unavailable;
+    if (failed && engine.places.length === 0)
+      throw new LehrError(failed.failure.code, failed.failure.message);
+    this.#loop = this.#run();
+  }
+
+  /** Looks again at once: a model was opened, or the engine was started again. */
+  look(): void {
+    this.#wake.abort();
+  }
+
+  async stop(): Promise<void> {
+    this.#stop.abort();
+    this.look();
+    await this.#loop;
+  }
+
+  async #run(): Promise<void> {
+    while (!this.#stop.signal.aborted) {
+      await this.#sleep();
+      await this.#tryLook();
+    }
+  }
+
+  /** Undefined when Redis did not answer: the next look is soon. */
+  async #tryLook(): Promise<ModelMove | undefined> {
+    try {
+      return await this.#look();
+    } catch (error) {
+      this.#options.log.debug({ error }, 'the waiting jobs of the models could not be read');
+      return undefined;
+    }
+  }
+
+  async #sleep(): Promise<void> {
+    // A `look` since the last sleep has aborted it: then this one ends at once.
+    await this.#options.clock.sleep(LOOK_EVERY_MS, this.#wake.signal);
+    this.#wake = new AbortController();
+  }
+
+  async #look(): Promise<ModelMove> {
+    const { engine, budgetBytes, clock } = this.#options;
+    if (!engine.isUp || this.#stop.signal.aborted) return { unload: [] };
+    engine.closeUnloaded((ref) => this.#isInHand(ref));
+    for (const place of engine.places) await this.#learn(place);
+    const waiting = await this.#waiting();
+    const now = clock.monotonic();
+    const models = engine.places.map((place) => this.#stateOf(place, waiting));
+    const move = chooseMove(models, budgetBytes, now, this.#leavingBytes);
+    await this.#make(move, engine.places);
+    return move;
+  }
+
+  get #leavingBytes(): number {
+    const { leaving } = this.#options.engine;
+    return leaving.reduce(
+      (sum, { ref, grownBytes = 0 }) => sum + (this.#facts.get(ref)?.bytes ?? grownBytes),
+      0,
+    );
+  }
+
+  /** Notes how long a model is in its state, and what it takes. */
+  async #learn({ model, state, opened }: ModelPlace): Promise<void> {
+    const { engine, clock } = this.#options;
+    const known = this.#facts.get(model.ref);
+    const facts = known ?? { state, since: clock.monotonic(), fileBytes: 0, bytes: 0, loadMs: 0 };
+    this.#facts.set(model.ref, facts);
+    if (facts.state !== state) Object.assign(facts, { state, since: clock.monotonic() });
+    if (opened?.openMs !== undefined) facts.loadMs = opened.openMs;
+    if (facts.fileBytes === 0) facts.fileBytes = bytesOf(await filesState(model.folder));
+    if (opened) facts.bytes = Math.max(facts.fileBytes, opened.grownBytes ?? 0);
+    else facts.bytes ||= facts.fileBytes;
+    if (facts.bytes > 0 || opened) return;
+    const message = `there is no model in its folder ${model.folder}`;
+    engine.markUnavailable({ ref: model.ref, failure: { code: 'model-unavailable', message } });
+  }
+
+  #isInHand(ref: string): boolean {
+    const { engine, isClaiming } = this.#options;
+    return engine.usesModel(ref) || isClaiming(ref);
+  }
+
+  /** The jobs that wait for each model. Of other workers, only when jobs wait for a model that is not loaded here. */
+  async #waiting(): Promise<ReadonlyMap<string, ModelState['waiting']>> {
+    const { engine, heads, sawAllHeads, fleet, clock } = this.#options;
+    const found = new Map<string, { jobs: number; oldestMs: number }>();
+    for (const { queue, waiting: jobs, waitedMs } of await heads(
+      engine.places.map(({ model }) => model.ref),
+    )) {
+      const group = parseGroupQueueName(queue);
+      if (!group) continue;
+      const ref = formatModelRef(group.model);
+      const known = found.get(ref) ?? { jobs: 0, oldestMs: 0 };
+      found.set(ref, { jobs: known.jobs + jobs, oldestMs: Math.max(known.oldestMs, waitedMs) });
+    }
+    const waiting = this.#memory.add(found, sawAllHeads(), clock.monotonic());
+    const isMissing = engine.places.some(({ model, state }) => state === 'known' && waiting.has(model.ref));
+    if (isMissing && clock.monotonic() - this.#fleetReadAt >= READ_FLEET_EVERY_MS) {
+      this.#fleetReadAt = clock.monotonic();
+      this.#elsewhere.read(await fleet(), clock.monotonic());
+    }
+    return waiting;
+  }
+
+  #stateOf(
+    { model: { ref }, state, isSuspect }: ModelPlace,
+    waiting: ReadonlyMap<string, ModelState['waiting']>,
+  ): ModelState {
+    const { clock, engine } = this.#options;
+    const { since = clock.monotonic(), bytes = 0, loadMs = 0 } = this.#facts.get(ref) ?? {};
+    const isInHand = this.#isInHand(ref);
+    return {
+      ref,
+      state,
+      isSuspect,
+      bytes,
+      loadMs,
+      since,
+      isInHand,
+      usedAt: isInHand ? clock.monotonic() : engine.lastUse(ref),
+      waiting: waiting.get(ref),
+      elsewhereSince: this.#elsewhere.since(ref),
+    };
+  }
+
+  async #make({ load, unload, next }: ModelMove, places: readonly ModelPlace[]): Promise<void> {
+    const { engine, log, onMove, onUnload } = this.#options;
+    const isAnnounced = next === this.#next;
+    this.#next = next;
+    for (const ref of unload) {
+      engine.unload(ref);
+      onUnload(ref);
+      log.info({ model: ref, next }, 'model gets no more jobs and is unloaded');
+    }
+    const place = places.find(({ model }) => model.ref === load);
+    const isLoaded = place !== undefined && (await this.#load(place));
+    if (unload.length > 0 || isLoaded || !isAnnounced) onMove();
+  }
+
+  /** Returns false when nothing has changed: a model of which a file was written stays out of service until it is closed. */
+  async #load({ model, state }: ModelPlace): Promise<boolean> {
+    const { engine, log } = this.#options;
+    const files = await filesState(model.folder);
+    if (!engine.isUp) return false;
+    engine.load(model, files);
+    if (engine.places.find((each) => each.model.ref === model.ref)?.state === state) return false;
+    log.info({ model: model.ref, bytes: this.#facts.get(model.ref)?.bytes }, 'model is being loaded');
+    return true;
+  }
+}

@@ -1,0 +1,232 @@
+/** An attempt of a text-to-image job: one sample per picture, each encoded and stored as soon as the engine returns it. */
+import { randomUUID } from 'node:crypto';
+import {
+  type Clock,
+  type GuidanceKind,
+  type JobMetrics,
+  type Progress,
+  rowsPerSample,
+  seedOfSample,
+  stepsMade,
+  type TextToImageInput,
+  type Timings,
+} from '@lehr/shared';
+import type { Claim } from '@lehr/shared/queue';
+import type { JobOutput, JobRecord, Move, StoredImage } from '@lehr/shared/records';
+import { inPart } from '@lehr/shared/tracing';
+import type { DiffusionSample, PromptCuts, SampleId } from '../../engine/protocol/messages.ts';
+import { encodeImage } from '../delivery/image-file.ts';
+import type { OutputStore } from '../delivery/output-store.ts';
+import { JobRun, type SampleResult, type SampleRun } from './job-run.ts';
+import type { FetchMedia } from './media-source.ts';
+import type { PictureReader } from './picture-reader.ts';
+import { deviceMsOf, type PictureTimes, timingsOf, totalOf } from './timeline.ts';
+
+interface Picture {
+  readonly image: StoredImage;
+  readonly times: PictureTimes;
+  readonly batchSize: number;
+  readonly cuts: PromptCuts;
+}
+
+interface PictureSample extends SampleRun {
+  request: DiffusionSample;
+  picture?: Picture;
+}
+
+export interface PictureParts {
+  readonly store: OutputStore;
+  readonly fetchMedia: FetchMedia;
+  /** Shared by all runs of the worker. */
+  readonly pictures: Pick<PictureReader, 'read'>;
+  readonly clock: Clock;
+  /** How its model takes the guidance scale. */
+  readonly guidance: GuidanceKind;
+  /** Reads the checkpoints of a job, by the index of the picture. */
+  readonly readCheckpoints: (record: JobRecord) => Promise<ReadonlyMap<number, Uint8Array>>;
+}
+
+export class PictureRun extends JobRun {
+  readonly samples: readonly PictureSample[];
+  readonly #input: TextToImageInput;
+  readonly #store: OutputStore;
+  readonly #clock: Clock;
+  readonly #fetchMedia: FetchMedia;
+  readonly #pictures: PictureParts['pictures'];
+  readonly #readCheckpoints: PictureParts['readCheckpoints'];
+
+  constructor(
+    claim: Claim,
+    record: JobRecord,
+    claimedAt: number,
+    input: TextToImageInput,
+    parts: PictureParts,
+  ) {
+    super(claim, record, claimedAt);
+    this.#input = input;
+    this.#store = parts.store;
+    this.#clock = parts.clock;
+    this.#fetchMedia = parts.fetchMedia;
+    this.#pictures = parts.pictures;
+    this.#readCheckpoints = parts.readCheckpoints;
+    this.samples = Array.from({ length: input.n }, (_, index) => ({
+      request: sampleOf(record, input, index),
+      rows: rowsPerSample(input.guidance, parts.guidance),
+      submittedAt: claimedAt,
+      step: 0,
+      inEngine: false,
+    }));
+  }
+
+  get firstRows(): number {
+    return this.samples.reduce((sum, { rows }) => sum + rows, 0);
+  }
+
+  override get fetchesInput(): boolean {
+    return this.#input.image !== undefined;
+  }
+
+  get isDone(): boolean {
+    return this.samples.every(({ picture }) => picture);
+  }
+
+  get progress(): Progress {
+    const step = this.samples.reduce((sum, sample) => sum + sample.step, 0);
+    const steps = this.samples.length * stepsMade(this.#input);
+    const fraction = Math.round((step / steps) * 1000) / 1000;
+    return { fraction, stage: step < steps ? 'denoise' : 'decode', step, steps };
+  }
+
+  /** The pictures stored so far, with their times. */
+  get pictures(): readonly Picture[] {
+    return this.samples.flatMap(({ picture }) => (picture ? [picture] : []));
+  }
+
+  async begin(): Promise<readonly SampleRun[]> {
+    const image = await this.#readImage();
+    if (image) for (const sample of this.samples) sample.request = { ...sample.request, image };
+    const checkpoints = await this.#readCheckpoints(this.record);
+    for (const [index, sample] of this.samples.entries()) {
+      const checkpoint = checkpoints.get(index);
+      if (checkpoint) sample.checkpoint = checkpoint;
+    }
+    return this.samples;
+  }
+
+  /** The pixels of the picture that the job begins at. */
+  async #readImage(): Promise<Uint8Array | undefined> {
+    const { image } = this.#input;
+    if (!image) return undefined;
+    const { signal, span } = this;
+    return this.#pictures.read({
+      fetch: () => inPart(span, 'fetch picture', () => this.#fetchMedia('picture', image, signal)),
+      size: this.#input,
+      owner: this.record.tenant,
+      priority: this.record.priority,
+      signal,
+    });
+  }
+
+  async addResult(sample: SampleRun, result: SampleResult): Promise<readonly SampleRun[]> {
+    if (result.type !== 'finished')
+      throw new Error(`A picture ended as ${result.type}. This is a bug in Lehr.`);
+    const index = this.samples.indexOf(sample as PictureSample);
+    const { request, submittedAt } = this.samples[index];
+    const { width, height, pixels, batchSize, cuts, timings } = result;
+    const file = await inPart(this.span, 'encode file', () =>
+      encodeImage({ data: pixels, width, height }, this.#input.output_format, this.#embedded(request)),
+    );
+    const encodedAt = this.#clock.monotonic();
+    const key = this.outputKey(`${index}.${file.extension}`);
+    const { contentType, bytes, sha256 } = await inPart(this.span, 'upload', () =>
+      this.#store.put(this, key, file.bytes, file.contentType),
+    );
+    const uploadedAt = this.#clock.monotonic();
+    this.samples[index].picture = {
+      image: { key, content_type: contentType, width, height, bytes, sha256, seed: request.seed },
+      times: { submittedAt, engine: timings, encodedAt, uploadedAt },
+      batchSize,
+      cuts,
+    };
+    return [];
+  }
+
+  /** What the file says of its making. */
+  #embedded({ seed, steps, sampler, guidance, strength, prompt, negativePrompt }: DiffusionSample) {
+    const { id: job, model } = this.record;
+    const prompts = this.#input.embed_prompt && { prompt, negative_prompt: negativePrompt };
+    return {
+      job,
+      model,
+      seed,
+      steps,
+      sampler,
+      guidance,
+      ...(strength !== undefined && { strength }),
+      ...prompts,
+    };
+  }
+
+  /** From the text encoder to the last decoded picture, once the job is done. */
+  get engineMs(): number {
+    const { text, denoise, decode } = this.#timings();
+    return text + denoise + decode;
+  }
+
+  #timings(): Timings {
+    const times = this.pictures.map((picture) => picture.times);
+    return timingsOf(this.queuedMs, this.claimedAt, times);
+  }
+
+  successFields(worker: string): Move['fields'] {
+    const { pictures } = this;
+    const timings = this.#timings();
+    const totalMs = totalOf(timings);
+    const deviceMs = deviceMsOf(pictures.map(({ times }) => times));
+    const batchSize = pictures.reduce((sum, picture) => sum + picture.batchSize, 0) / pictures.length;
+    const metrics: JobMetrics = {
+      queue_ms: timings.queued,
+      run_ms: totalMs - timings.queued,
+      total_ms: totalMs,
+      batch_size: Math.round(batchSize * 100) / 100,
+      worker,
+      timings,
+      ...(deviceMs !== undefined && { device_ms: deviceMs }),
+    };
+    return { output: { images: pictures.map(({ image }) => image), ...cutFields(pictures) }, metrics };
+  }
+}
+
+/** All pictures of a job have its prompts. */
+function cutFields(
+  pictures: readonly Picture[],
+): Pick<JobOutput, 'truncated_prompt' | 'truncated_negative_prompt'> {
+  const { prompt, negativePrompt } = pictures[0].cuts;
+  return {
+    ...(prompt && { truncated_prompt: prompt }),
+    ...(negativePrompt && { truncated_negative_prompt: negativePrompt }),
+  };
+}
+
+const sampleOf = (record: JobRecord, input: TextToImageInput, index: number): DiffusionSample => ({
+  id: `${record.id}.${index}.${randomUUID()}` as SampleId,
+  task: 'diffusion',
+  model: record.model,
+  lane: record.queue,
+  priority: record.priority,
+  prompt: input.prompt,
+  negativePrompt: input.negative_prompt,
+  width: input.width,
+  height: input.height,
+  steps: input.steps,
+  guidance: input.guidance,
+  seed: seedOfSample(input.seed, index),
+  sampler: input.sampler,
+  originalSize: input.original_size,
+  cropsTopLeft: input.crops_coords_top_left,
+  targetSize: input.target_size,
+  ...(input.strength !== undefined && { strength: input.strength }),
+  maxBatchMates: Number.MAX_SAFE_INTEGER,
+  // A picture that is done need not be computed again for the others.
+  ...(input.n > 1 && { checkpointAtEnd: true }),
+});

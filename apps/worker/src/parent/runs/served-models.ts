@@ -1,0 +1,77 @@
+/** Which group queues this worker can serve, and what is assumed of their jobs before one is claimed. */
+import { formatModelRef, parseGroupQueueName, rowsPerSample, type Task } from '@lehr/shared';
+import type { OpenedModel } from '../../engine/protocol/messages.ts';
+import type { LaneDefaults } from './lane-rows.ts';
+import type { ModelEntries } from './model-entries.ts';
+import { USUAL_TOKENS } from './text-run.ts';
+
+/**
+ * The part of a text lane's cap that one job counts as at most. A job of two thousand texts runs for long and lets the texts of others
+ * into its runs, so it must not keep them from being claimed.
+ */
+const MOST_OF_TEXT_LANE = 1 / 8;
+/** The row cap assumed for a lane whose model was not measured. */
+const UNMEASURED_ROWS = 8;
+
+export class ServedModels implements LaneDefaults {
+  readonly #opened: () => readonly OpenedModel[];
+  readonly #entries: ModelEntries;
+  readonly #tasks: readonly Task[];
+
+  constructor(opened: () => readonly OpenedModel[], entries: ModelEntries, tasks: readonly Task[]) {
+    this.#opened = opened;
+    this.#entries = entries;
+    this.#tasks = tasks;
+  }
+
+  /**
+   * An aligned model also serves groups that are not split by steps: their jobs may have been posted before the model was known
+   * to be aligned, and the lane itself batches only samples that can share a step.
+   */
+  serves(queue: string): boolean {
+    const group = parseGroupQueueName(queue);
+    return group !== undefined && this.#tasks.includes(group.task) && this.#find(queue) !== undefined;
+  }
+
+  /** The row cap of a lane until it is measured. */
+  firstCap(queue: string): number {
+    return this.#find(queue)?.rowCap ?? UNMEASURED_ROWS;
+  }
+
+  /** The rows of a job with the model's default guidance; the real number is known once the job is claimed. */
+  usualRows(queue: string): number {
+    const group = parseGroupQueueName(queue);
+    const model = group && this.#entries.find(formatModelRef(group.model));
+    if (model?.task === 'whisper') return 1;
+    // A row of a text lane is a token.
+    if (model?.task === 'text') return USUAL_TOKENS;
+    return rowsPerSample(model?.defaults.guidance ?? Number.POSITIVE_INFINITY, model?.guidance);
+  }
+
+  mostRows(queue: string, cap: number): number {
+    const isText = parseGroupQueueName(queue)?.task === 'text';
+    return isText ? Math.max(1, Math.floor(cap * MOST_OF_TEXT_LANE)) : Number.POSITIVE_INFINITY;
+  }
+
+  /** A graph that takes one timestep for all rows runs its batch to the end. */
+  canPause(queue: string): boolean {
+    const isDiffusion = parseGroupQueueName(queue)?.task === 'diffusion';
+    return isDiffusion && this.#find(queue)?.batching === 'step';
+  }
+
+  isLimited(queue: string): boolean {
+    return parseGroupQueueName(queue)?.task === 'diffusion';
+  }
+
+  /** The longest audio that a job of a speech group may have, in seconds; undefined for other groups. */
+  maxAudioS(queue: string): number | undefined {
+    const group = parseGroupQueueName(queue);
+    const model = group && this.#entries.find(formatModelRef(group.model));
+    return model?.task === 'whisper' ? model.limits.max_audio_s : undefined;
+  }
+
+  #find(queue: string): OpenedModel | undefined {
+    const group = parseGroupQueueName(queue);
+    return group && this.#opened().find(({ ref }) => ref === formatModelRef(group.model));
+  }
+}

@@ -1,0 +1,173 @@
+/** An attempt of a text job: its texts go to the engine as one sample, and come back answered. */
+import { randomUUID } from 'node:crypto';
+import {
+  type Clock,
+  estimateTokens,
+  type JobMetrics,
+  MAX_INLINE_TEXT_BYTES,
+  type Progress,
+  type StoredTextOutput,
+  type TextItem,
+  type TextTimings,
+} from '@lehr/shared';
+import type { Claim } from '@lehr/shared/queue';
+import type { JobRecord, Move } from '@lehr/shared/records';
+import { inPart } from '@lehr/shared/tracing';
+import type { AnsweredMessage, SampleId, TextAbilities, TextSample } from '../../engine/protocol/messages.ts';
+import type { OutputStore } from '../delivery/output-store.ts';
+import type { ChargeTokens } from './charge-tokens.ts';
+import { JobRun, type SampleResult, type SampleRun } from './job-run.ts';
+import type { FetchTexts } from './text-source.ts';
+import { resultOf, type TextInput, workOf } from './text-work.ts';
+import { roundedMs } from './timeline.ts';
+
+export interface TextParts {
+  readonly store: Pick<OutputStore, 'put'>;
+  readonly clock: Clock;
+  readonly fetchTexts: FetchTexts;
+  readonly chargeTokens: ChargeTokens;
+  readonly abilities: TextAbilities;
+}
+
+/** What a job is assumed to take in its lane before its texts are there: a sentence. */
+export const USUAL_TOKENS = 32;
+
+interface TextsRun extends SampleRun {
+  readonly request: TextSample;
+}
+
+export class TextRun extends JobRun {
+  readonly #input: TextInput;
+  readonly #parts: TextParts;
+  #sample: TextsRun | undefined;
+  #result: AnsweredMessage | undefined;
+  #output: StoredTextOutput | undefined;
+  #texts = 0;
+  #marks = { fetched: 0, stored: 0 };
+
+  constructor(claim: Claim, record: JobRecord, claimedAt: number, input: TextInput, parts: TextParts) {
+    super(claim, record, claimedAt);
+    this.#input = input;
+    this.#parts = parts;
+  }
+
+  get samples(): readonly SampleRun[] {
+    return this.#sample ? [this.#sample] : [];
+  }
+
+  get isDone(): boolean {
+    return this.#output !== undefined;
+  }
+
+  get firstRows(): number {
+    const { texts } = this.#input;
+    return 'kind' in texts ? texts.count * USUAL_TOKENS : this.#rowsOf(texts);
+  }
+
+  get progress(): Progress {
+    const steps = Math.max(1, this.#texts);
+    const step = this.#result ? steps : Math.min(steps, this.#sample?.step ?? 0);
+    return { fraction: Math.round((step / steps) * 1000) / 1000, stage: 'text', step, steps };
+  }
+
+  /** From the claim to the stored result. */
+  get runMs(): number {
+    return Math.max(0, this.#marks.stored - this.claimedAt);
+  }
+
+  /** Of its texts in the engine, once the job is done. */
+  get engineMs(): number {
+    return this.#timings().run;
+  }
+
+  async begin(): Promise<readonly SampleRun[]> {
+    const { clock, fetchTexts } = this.#parts;
+    const texts = await fetchTexts(this.#input.texts, this.signal);
+    this.#marks.fetched = clock.monotonic();
+    this.#texts = texts.length;
+    this.#sample = {
+      request: {
+        id: `${this.record.id}.${randomUUID()}` as SampleId,
+        task: 'text',
+        model: this.record.model,
+        lane: this.record.queue,
+        priority: this.record.priority,
+        maxBatchMates: Number.MAX_SAFE_INTEGER,
+        texts,
+        mayTruncate: this.#input.truncate,
+        work: workOf(this.#input),
+      },
+      rows: this.#rowsOf(texts),
+      submittedAt: 0,
+      step: 0,
+      inEngine: false,
+    };
+    return [this.#sample];
+  }
+
+  async addResult(_sample: SampleRun, result: SampleResult): Promise<readonly SampleRun[]> {
+    if (result.type !== 'answered') throw new Error(`Texts ended as ${result.type}. This is a bug in Lehr.`);
+    const { clock, chargeTokens } = this.#parts;
+    this.#result = result;
+    const [output] = await Promise.all([this.#store(result), chargeTokens(this, result.tokens)]);
+    this.#marks.stored = clock.monotonic();
+    this.#output = output;
+    return [];
+  }
+
+  /** A short result is kept in the record, a long one as an object; that of a direct job goes to its request whole. */
+  async #store({ answers, tokens, truncated }: AnsweredMessage): Promise<StoredTextOutput> {
+    const counts = { tokens, ...(truncated.length > 0 && { truncated: [...truncated] }) };
+    const result = resultOf(answers);
+    const json = JSON.stringify(result);
+    if (this.direct) return { ...counts, result };
+    if (json.length <= MAX_INLINE_TEXT_BYTES && Buffer.byteLength(json) <= MAX_INLINE_TEXT_BYTES) {
+      return { ...counts, result };
+    }
+    const key = this.outputKey('result.json');
+    await inPart(this.span, 'upload', () =>
+      this.#parts.store.put(this, key, Buffer.from(json), 'application/json'),
+    );
+    return { ...counts, key };
+  }
+
+  successFields(worker: string): Move['fields'] {
+    const timings = this.#timings();
+    const totalMs = Object.values(timings).reduce((sum, part) => sum + part, 0);
+    const metrics: JobMetrics = {
+      queue_ms: timings.queued,
+      run_ms: totalMs - timings.queued,
+      total_ms: totalMs,
+      batch_size: Math.round((this.#result?.batchSize ?? 0) * 100) / 100,
+      worker,
+      timings,
+      device_ms: roundedMs(this.#result?.timings.deviceMs ?? 0),
+    };
+    return { output: { text: this.#output ?? { tokens: 0 } }, metrics };
+  }
+
+  /** Consecutive parts on one clock, in whole ms. A job of many texts is tokenized while it runs; that part counts as its run. */
+  #timings(): TextTimings {
+    const submittedAt = this.#sample?.submittedAt ?? this.claimedAt;
+    const { tokenizeMs = 0, startedAt = 0, endedAt = 0 } = this.#result?.timings ?? {};
+    const marks = [
+      submittedAt + Math.min(tokenizeMs, startedAt),
+      submittedAt + startedAt,
+      submittedAt + endedAt,
+      this.#marks.stored,
+    ];
+    let before = Math.round(this.claimedAt);
+    const [tokenize, wait, run, store] = marks.map((mark) => {
+      const at = Math.max(before, Math.round(mark));
+      const part = at - before;
+      before = at;
+      return part;
+    });
+    return { queued: Math.max(0, Math.round(this.queuedMs)), tokenize, wait, run, store };
+  }
+
+  /** A row of a text lane is a token. */
+  #rowsOf(texts: readonly TextItem[]): number {
+    return Math.min(estimateTokens(texts), texts.length * this.#parts.abilities.maxTokens);
+  }
+}

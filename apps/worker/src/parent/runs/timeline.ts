@@ -1,0 +1,56 @@
+/** The timings of a text-to-image job: consecutive parts on one clock, so that they sum to the total. */
+import type { Timings } from '@lehr/shared';
+import type { SampleTimings } from '../../engine/protocol/messages.ts';
+
+/** When the parts of one picture ended, in ms of this process's monotonic clock. */
+export interface PictureTimes {
+  /** When the sample was sent to the engine; the engine's times count from there. */
+  readonly submittedAt: number;
+  readonly engine: SampleTimings;
+  readonly encodedAt: number;
+  readonly uploadedAt: number;
+}
+
+/**
+ * `queuedMs` by Redis's clock; `claimedAt` on the clock of `pictures`. With several pictures a part lasts until the last
+ * of them has passed it. Whole milliseconds, each at least 0.
+ */
+export function timingsOf(queuedMs: number, claimedAt: number, pictures: readonly PictureTimes[]): Timings {
+  const latest = (at: (picture: PictureTimes) => number): number => Math.max(...pictures.map(at));
+  const startedAt = Math.min(...pictures.map((picture) => picture.submittedAt + picture.engine.startedAt));
+  const textMs = Math.max(...pictures.map((picture) => picture.engine.textMs));
+  const marks = [
+    claimedAt,
+    startedAt - textMs,
+    startedAt,
+    latest((picture) => picture.submittedAt + picture.engine.denoisedAt),
+    latest((picture) => picture.submittedAt + picture.engine.decodedAt),
+    latest((picture) => picture.encodedAt),
+    latest((picture) => picture.uploadedAt),
+  ];
+  const parts: number[] = [];
+  let before = Math.round(marks[0]);
+  for (const mark of marks.slice(1)) {
+    const at = Math.max(before, Math.round(mark));
+    parts.push(at - before);
+    before = at;
+  }
+  const [admitted, text, denoise, decode, encode, upload] = parts;
+  return { queued: Math.max(0, Math.round(queuedMs)), admitted, text, denoise, decode, encode, upload };
+}
+
+/** Device time of all pictures together, ms; undefined when one of them continued from a checkpoint. */
+export function deviceMsOf(pictures: readonly Pick<PictureTimes, 'engine'>[]): number | undefined {
+  let sum = 0;
+  for (const { engine } of pictures) {
+    if (engine.deviceMs === undefined) return undefined;
+    sum += engine.deviceMs;
+  }
+  return roundedMs(sum);
+}
+
+/** To microseconds: texts take less than a millisecond. */
+export const roundedMs = (ms: number): number => Math.round(ms * 1000) / 1000;
+
+export const totalOf = (timings: Timings): number =>
+  Object.values(timings).reduce((sum, part) => sum + part, 0);

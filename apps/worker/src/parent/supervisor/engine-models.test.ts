@@ -1,0 +1,113 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { filesState } from '../../engine/folder/files-state.ts';
+import type { ModelToOpen, OpenedModel } from '../../engine/protocol/messages.ts';
+import { EngineModels } from './engine-models.ts';
+
+let folder: string;
+beforeEach(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'lehr-models-'));
+  await writeFile(join(folder, 'model.onnx'), 'one');
+});
+afterEach(() => rm(folder, { recursive: true }));
+
+const REF = 'tiny@1';
+
+/** `checked` resolves when all files have been looked at once. */
+async function openModels() {
+  const model: ModelToOpen = { ref: REF, folder, task: 'text' };
+  const written: string[] = [];
+  let sleeps = (): void => {};
+  const asleep = new Promise<void>((resolve) => {
+    sleeps = resolve;
+  });
+  const models = new EngineModels({
+    models: [model],
+    clock: {
+      now: () => 0,
+      monotonic: () => 0,
+      sleep: async () => {
+        stop.abort();
+        sleeps();
+      },
+    },
+    open: () => {},
+    close: () => {},
+    onWritten: (ref) => written.push(ref),
+  });
+  const stop = new AbortController();
+  const result = { models: [{ ref: REF } as OpenedModel], unavailable: [] };
+  const open = async () => {
+    const prepared = await models.prepare();
+    return () => models.reset(result, prepared);
+  };
+  const check = () => {
+    void models.watch(stop.signal, () => true);
+    return asleep;
+  };
+  return { models, open, check, written };
+}
+
+test('A file that is written while a model is opened, or soon after, takes the model out of service', async () => {
+  const { models, open, check, written } = await openModels();
+  const opened = await open();
+  await writeFile(join(folder, 'model.onnx'), 'two');
+  opened();
+  await check();
+  expect(written).toEqual([REF]);
+  expect(models.served).toEqual([]);
+});
+
+test('A model that a new engine has opened while its files were read stays in service', async () => {
+  const { models, open, check, written } = await openModels();
+  (await open())();
+  await writeFile(join(folder, 'model.onnx'), 'two');
+  const openedAgain = await open();
+  const checked = check();
+  models.reset();
+  openedAgain();
+  await checked;
+  expect(written).toEqual([]);
+  expect(models.served).toMatchObject([{ ref: REF }]);
+});
+
+/** With a memory budget. `opened`: whether the engine has opened the model, or is still opening it. */
+async function limitedModels(opened: boolean) {
+  const model: ModelToOpen = { ref: REF, folder, task: 'text' };
+  const clock = { now: () => 0, monotonic: () => 0, sleep: async () => {} };
+  const ignore = (): void => {};
+  const options = { models: [model], clock, open: ignore, close: ignore, onWritten: ignore };
+  const models = new EngineModels({ ...options, isLimited: true });
+  models.load(model, await filesState(folder));
+  if (opened) models.add({ ref: REF } as OpenedModel);
+  return models;
+}
+
+test('A model that was being unloaded when the engine died is opened by the next one, which gets its jobs', async () => {
+  const models = await limitedModels(true);
+  models.unload(REF);
+  expect(models.places).toMatchObject([{ state: 'unloading' }]);
+  models.reset();
+  expect(await models.prepare()).toMatchObject([{ model: { ref: REF } }]);
+});
+
+test('A model that is no longer wanted still takes memory until it is closed', async () => {
+  const models = await limitedModels(true);
+  expect(models.leaving).toEqual([]);
+  models.want([]);
+  expect(models.places).toEqual([]);
+  expect(models.leaving).toMatchObject([{ ref: REF }]);
+  models.closeUnloaded(() => false);
+  expect(models.leaving).toEqual([]);
+});
+
+test('With a memory budget, a model at whose opening the engine died is not opened by the next one', async () => {
+  const models = await limitedModels(false);
+  expect(models.places).toMatchObject([{ state: 'loading' }]);
+  models.reset();
+  expect(await models.prepare()).toEqual([]);
+  models.reset({ models: [], unavailable: [] }, []);
+  expect(models.unavailable).toMatchObject([{ ref: REF, failure: { code: 'engine-failed' } }]);
+});

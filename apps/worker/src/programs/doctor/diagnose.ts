@@ -1,0 +1,144 @@
+/** The checks of `lehr doctor` that need the server's machine: Redis, the store, providers, ffmpeg and models. */
+import { existsSync } from 'node:fs';
+import { readFile } from 'node:fs/promises';
+import { dirname, join, resolve } from 'node:path';
+import { demoModelsFile } from '@lehr/demo-models';
+import {
+  ConfigError,
+  envSchema,
+  homeModelsFile,
+  parseRegistry,
+  readConfig,
+  readFamily,
+  storeFaults,
+  type Task,
+} from '@lehr/shared';
+import { modelCacheFolder } from '@lehr/shared/model-cache';
+import { openConfiguredStore, storePlace } from '@lehr/shared/objects';
+import {
+  describeAddress,
+  keysOf,
+  openRedis,
+  type Redis,
+  redisAddress,
+  withLocalRedis,
+} from '@lehr/shared/redis';
+import { providersOf } from '../../parent/providers.ts';
+import { checkAudio } from './audio-check.ts';
+import type { Check } from './check.ts';
+import { checkModels, checkProviders, type DeviceChoice } from './model-checks.ts';
+import { checkRedis } from './redis-checks.ts';
+import { checkStore } from './store-check.ts';
+import { checkUpgrade } from './upgrade-checks.ts';
+
+const DoctorEnv = envSchema(
+  'LEHR_HOME',
+  'LEHR_REDIS_URL',
+  'LEHR_REDIS_SENTINELS',
+  'LEHR_REDIS_SENTINEL_PASSWORD',
+  'LEHR_NAMESPACE',
+  'LEHR_MODELS',
+  'LEHR_MODEL_CACHE',
+  'LEHR_STORE',
+  'LEHR_S3_BUCKET',
+  'LEHR_S3_REGION',
+  'LEHR_S3_ENDPOINT',
+  'LEHR_DEVICE',
+  'LEHR_TASKS',
+  'LEHR_THREADS',
+);
+
+const ELSEWHERE =
+  'Run this where npm start is run, or with the variables of the server. In containers: ' +
+  'docker compose -f infra/compose.yaml exec worker-cpu node apps/worker/dist/programs/doctor/main.js';
+
+type Source = Readonly<Record<string, string | undefined>>;
+
+export interface DiagnoseOptions {
+  readonly skipModels: boolean;
+  /** Only what an upgrade to this version needs. */
+  readonly upgrade?: boolean;
+}
+
+/** Makes one check after the other. `source` has the variables that the server is started with. */
+export async function* diagnose(
+  source: Source,
+  { skipModels, upgrade = false }: DiagnoseOptions,
+): AsyncGenerator<Check, undefined> {
+  let env: Awaited<ReturnType<typeof readEnv>>;
+  try {
+    env = await readEnv(source);
+  } catch (error) {
+    const detail = (error as Error).message.replaceAll('\n  -', '');
+    return void (yield { name: 'configuration', state: 'fail', detail, advice: 'docs/settings.md.' });
+  }
+  const redis = openRedis(redisAddress(env), 'api', 'doctor');
+  if (upgrade) {
+    yield* await checkUpgrade(redis, describeAddress(redisAddress(env)), env.LEHR_NAMESPACE);
+    return void redis.disconnect();
+  }
+  if (!source.LEHR_REDIS_URL && !existsSync(env.LEHR_HOME)) {
+    redis.disconnect();
+    const detail = `${env.LEHR_HOME} is not here: Redis, the store and the models were not checked`;
+    return void (yield { name: 'server', state: 'warn', detail, advice: ELSEWHERE });
+  }
+  yield* checkRedis(redis, describeAddress(redisAddress(env)));
+  yield await storeCheck(env, redis);
+  redis.disconnect();
+  const choice = {
+    device: env.LEHR_DEVICE,
+    providers: providersOf(env.LEHR_DEVICE),
+    threads: env.LEHR_THREADS,
+  };
+  yield checkProviders(choice);
+  yield* modelChecks(env, choice, skipModels);
+}
+
+async function readEnv(source: Source) {
+  const env = readConfig(DoctorEnv, await withLocalRedis(source));
+  const faults = storeFaults(env);
+  if (faults.length > 0) throw new ConfigError(faults);
+  return env;
+}
+
+type Env = Awaited<ReturnType<typeof readEnv>>;
+
+function storeCheck(env: Env, redis: Redis): Promise<Check> | Check {
+  const isFolder = env.LEHR_STORE === 'folder';
+  if (isFolder && !existsSync(env.LEHR_HOME)) {
+    // Opening the store would create the folder.
+    const advice = 'Run this where npm start is run, or set LEHR_HOME.';
+    return { name: 'store', state: 'fail', detail: `${env.LEHR_HOME} is not there`, advice };
+  }
+  return checkStore({
+    open: () => openConfiguredStore(env),
+    redis,
+    keys: keysOf(env.LEHR_NAMESPACE),
+    place: storePlace(env),
+  });
+}
+
+async function* modelChecks(
+  env: Env,
+  choice: DeviceChoice,
+  skipModels: boolean,
+): AsyncGenerator<Check, undefined> {
+  const tasks = env.LEHR_TASKS.split(',') as Task[];
+  const own = homeModelsFile(env.LEHR_HOME);
+  const file = resolve(env.LEHR_MODELS ?? (existsSync(own) ? own : demoModelsFile()));
+  const places = {
+    models: dirname(file),
+    cache: resolve(env.LEHR_MODEL_CACHE ?? modelCacheFolder(env.LEHR_HOME)),
+  };
+  try {
+    const registry = parseRegistry(await readFile(file, 'utf8'), (path) =>
+      readFamily(join(dirname(file), path)),
+    );
+    const servesSpeech = tasks.includes('whisper') && registry.models.some(({ task }) => task === 'whisper');
+    if (servesSpeech) yield await checkAudio();
+    if (!skipModels) yield* checkModels(registry, places, tasks, choice);
+  } catch (error) {
+    const advice = 'Set LEHR_MODELS to the path of a models.yaml.';
+    yield { name: 'models', state: 'fail', detail: `${file}: ${(error as Error).message}`, advice };
+  }
+}

@@ -1,0 +1,202 @@
+/** `lehr models prepare`: keeps beside a model what a worker would compute at each start, or removes it. */
+import { existsSync, statSync } from 'node:fs';
+import { cp, rename, rm } from 'node:fs/promises';
+import { basename, join } from 'node:path';
+import { LehrError, type Task } from '@lehr/shared';
+import { acquireLock, versionFolder } from '@lehr/shared/model-cache';
+import { PREPARED_FOLDER } from '../../engine/folder/prepared-manifest.ts';
+import { tunedSettings } from '../../engine/lanes/tuned-settings.ts';
+import { convertDiffusion, HALF_TOLERANCE } from '../../engine/models/converted/convert-diffusion.ts';
+import {
+  convertWhisper,
+  INT8_TOLERANCE,
+  undoConversion,
+} from '../../engine/models/converted/convert-whisper.ts';
+import { isHalfCopy } from '../../engine/models/converted/manifest.ts';
+import { type FolderOptions, taskOfFolder } from '../../engine/models/open-folder.ts';
+import { prepareFolder, unprepareFolder } from '../../engine/models/prepared/prepare-folder.ts';
+import { onnxRuntime } from '../../engine/runtime/onnx.ts';
+import type { ToolEvent } from './tool-event.ts';
+import { placesOf, readModelsFile, type ToolSettings } from './tool-settings.ts';
+
+export interface PrepareRequest {
+  /** `name` or `name@version` of models.yaml. */
+  readonly model: string;
+  /** Absolute path of what may be a folder of that name. */
+  readonly folder: string;
+  /** Absolute path of a folder to make: a copy of the model that is prepared, while the model stays as it is. */
+  readonly out?: string | undefined;
+  /** Removes what was prepared. */
+  readonly undo: boolean;
+  readonly variant?: string | undefined;
+  /** `int8`: writes the graphs of a speech model beside the originals. `fp16`: writes those of a model for pictures in `out`. */
+  readonly precision?: string | undefined;
+}
+
+/** What writes the graphs, by `--precision`. */
+const MAKERS = { same: prepared, int8: converted, fp16: halved };
+
+export async function prepare(request: PrepareRequest, settings: ToolSettings): Promise<ToolEvent> {
+  const { task, folder, options } = await find(request, settings);
+  if (request.undo) {
+    const wasPrepared = await locked(folder, async () => {
+      const wasConverted = await undoConversion(folder);
+      return (await unprepareFolder(folder)) || wasConverted;
+    });
+    if (!wasPrepared && (await isHalfCopy(folder))) {
+      const advice = 'it has no float32 graphs to go back to. The original is as it was; delete this folder.';
+      throw new LehrError('conflict', `${folder} is a copy in half precision, and ${advice}`);
+    }
+    return { type: 'prepared', folder, undone: wasPrepared, graphs: [] };
+  }
+  const { out } = request;
+  const make = MAKERS[precisionOf(request, task)];
+  if (out === undefined) return locked(folder, () => make(task, folder, options, folder));
+  // One name for all runs of a copy: the next one removes what a killed run has left.
+  const draft = `${out}.lehr-draft`;
+  return lockedBy(`${draft}.lock`, async () => {
+    if (existsSync(out))
+      throw new LehrError('conflict', `${out} is already there; --out names a new folder.`);
+    try {
+      await copyFolder(folder, draft);
+      const event = await make(task, draft, options, out).catch((error) => {
+        throw namingOriginal(error, draft, folder);
+      });
+      await rename(draft, out);
+      return event;
+    } finally {
+      await rm(draft, { recursive: true, force: true });
+    }
+  });
+}
+
+async function copyFolder(folder: string, copy: string): Promise<void> {
+  await rm(copy, { recursive: true, force: true });
+  await cp(folder, copy, {
+    recursive: true,
+    dereference: true,
+    preserveTimestamps: true,
+    filter: (path) => !basename(path).startsWith(PREPARED_FOLDER),
+  });
+}
+
+/** What Lehr refuses in the copy is so in the folder that it was made from, and only that one is there afterwards. */
+function namingOriginal(error: unknown, draft: string, folder: string): unknown {
+  if (!(error instanceof LehrError)) return error;
+  return new LehrError(error.code, error.message.replaceAll(draft, folder), { cause: error });
+}
+
+/** `same`: that of the export. Throws LehrError `invalid-request` when the model cannot have the precision that is asked for. */
+function precisionOf({ precision, variant, out }: PrepareRequest, task: Task): keyof typeof MAKERS {
+  if (precision === undefined) return 'same';
+  const refused = (found: string, wanted: string): LehrError =>
+    new LehrError('invalid-request', `${found}; ${wanted}`);
+  if (precision !== 'int8' && precision !== 'fp16')
+    throw refused(`--precision is ${precision}`, 'allowed are int8 and fp16.');
+  if (precision === 'int8' && task !== 'whisper')
+    throw refused(`The model's task is ${task}`, '--precision int8 is for speech models (whisper).');
+  if (precision === 'fp16' && task !== 'diffusion')
+    throw refused(`The model's task is ${task}`, '--precision fp16 is for models for pictures (diffusion).');
+  if (precision === 'fp16' && out === undefined) {
+    const why = 'because a folder of a model for pictures has one set of graph names.';
+    throw refused('--precision fp16 is without --out', `give --out NEW_FOLDER, ${why}`);
+  }
+  if (variant) throw refused(`--variant is ${variant}`, '--precision converts the export without a variant.');
+  return precision;
+}
+
+async function halved(
+  _task: Task,
+  folder: string,
+  options: FolderOptions,
+  shown: string,
+): Promise<ToolEvent> {
+  const graphs = await convertDiffusion(folder, onnxRuntime, options);
+  return { type: 'halved', folder: shown, graphs, tolerance: HALF_TOLERANCE };
+}
+
+async function converted(
+  _task: Task,
+  folder: string,
+  options: FolderOptions,
+  shown: string,
+): Promise<ToolEvent> {
+  const { graphs, difference, same, tokens } = await convertWhisper(folder, onnxRuntime, options);
+  const tolerance = INT8_TOLERANCE.difference;
+  return { type: 'converted', folder: shown, graphs, difference, tolerance, same, tokens };
+}
+
+async function prepared(
+  task: Task,
+  folder: string,
+  options: FolderOptions,
+  shown: string,
+): Promise<ToolEvent> {
+  const { graphs } = await prepareFolder(task, folder, onnxRuntime, options);
+  return {
+    type: 'prepared',
+    folder: shown,
+    undone: false,
+    graphs: graphs.map(({ graph, rewired, optimized, difference, tolerance }) => ({
+      graph,
+      rewired: rewired !== undefined,
+      optimized: optimized !== undefined,
+      difference: difference ?? null,
+      tolerance: tolerance ?? null,
+      bytes: [...(rewired ? [rewired] : []), ...(optimized ?? [])].reduce((sum, { bytes }) => sum + bytes, 0),
+    })),
+  };
+}
+
+interface Found {
+  readonly task: Task;
+  readonly folder: string;
+  readonly options: FolderOptions;
+}
+
+/** A folder of this name comes before a model of this name. */
+async function find({ model, folder, variant }: PrepareRequest, settings: ToolSettings): Promise<Found> {
+  const { providers, threads } = settings;
+  const engine = { providers, rowCap: 'auto', ...(threads !== undefined && { threads }) } as const;
+  if (existsSync(folder) && statSync(folder).isDirectory()) {
+    return {
+      task: taskOfFolder(folder),
+      folder,
+      options: { ...engine, ...(variant && { variant: `_${variant}` }) },
+    };
+  }
+  const registry = await readModelsFile(settings);
+  const entry = registry?.named(model);
+  if (!registry || !entry) {
+    throw new LehrError(
+      'model-not-found',
+      `${model} is neither a folder nor a model of ${settings.modelsFile}.`,
+    );
+  }
+  const { ref } = registry.resolve(entry.task, model, 0);
+  const version = entry.versions.find((each) => each.version === ref.version) ?? entry.versions[0];
+  const place = versionFolder(version, placesOf(settings));
+  if (!existsSync(place)) {
+    throw new LehrError('model-unavailable', `${place} is not there; lehr models pull fetches a model.`);
+  }
+  const own = entry.task === 'diffusion' ? undefined : entry.variant;
+  const tuned = tunedSettings(engine, version.tuned);
+  return {
+    task: entry.task,
+    folder: place,
+    options: { ...(own && { variant: own }), ...tuned, ...(variant && { variant: `_${variant}` }) },
+  };
+}
+
+/** Two preparations at once would remove each other's files. */
+const locked = <Result>(folder: string, use: () => Promise<Result>): Promise<Result> =>
+  lockedBy(join(folder, `${PREPARED_FOLDER}.lock`), use);
+
+async function lockedBy<Result>(path: string, use: () => Promise<Result>): Promise<Result> {
+  const lock = await acquireLock(path, AbortSignal.timeout(60_000), () => {});
+  try {
+    return await use();
+  } finally {
+    await lock.release();
+  }
+}

@@ -1,0 +1,111 @@
+/** What the model commands print, one JSON line each. `lehr models` (apps/cli) reads them. */
+import type { PlainError, TunedSettings } from '@lehr/shared';
+import type { FetchEvent } from '@lehr/shared/model-cache';
+import type { HalvedGraph } from '../../engine/models/converted/convert-diffusion.ts';
+import type { ConvertedFolder } from '../../engine/models/converted/convert-whisper.ts';
+import type { Goal } from '../tune/goal.ts';
+import type { Tuning } from '../tune/tune.ts';
+
+export interface GraphCheck {
+  /** Its path in the folder; `(rewired)` follows when Lehr changed its timestep or its rows, `(prepared)` when `lehr models prepare` had. */
+  readonly graph: string;
+  readonly provider: string;
+  /** Such as `sample float32[batch,4,64,64]`. */
+  readonly inputs: readonly string[];
+  readonly outputs: readonly string[];
+  readonly load_ms: number;
+  /** Of its first run. */
+  readonly first_run_ms: number | null;
+}
+
+export interface ListedModel {
+  /** `name@version`; null for a folder of the cache that models.yaml does not name. */
+  readonly model: string | null;
+  readonly task: 'diffusion' | 'whisper' | 'text' | null;
+  /** Where it is fetched from; null for a folder of the installation. */
+  readonly source: string | null;
+  readonly folder: string;
+  readonly state: 'ready' | 'incomplete' | 'missing' | 'not a folder';
+  readonly bytes: number;
+  readonly last_used_at: string | null;
+}
+
+export type ToolEvent =
+  | FetchEvent
+  | {
+      readonly type: 'pulled';
+      readonly model: string;
+      readonly folder: string;
+      readonly bytes: number;
+      readonly revision: string;
+      readonly is_new: boolean;
+      readonly models_file: string;
+    }
+  | {
+      readonly type: 'list';
+      readonly models: readonly ListedModel[];
+      readonly cache: string;
+      readonly cache_bytes: number;
+    }
+  | {
+      readonly type: 'removed';
+      readonly removed: readonly string[];
+      /** Not deleted, because another process is fetching them. */
+      readonly kept: readonly string[];
+      readonly bytes: number;
+    }
+  | {
+      readonly type: 'checked';
+      readonly folder: string;
+      readonly task: 'diffusion' | 'whisper' | 'text';
+      readonly batching: string;
+      readonly graphs: readonly GraphCheck[];
+      readonly open_ms: number;
+      readonly memory_bytes: number;
+    }
+  /** An interrupted search continues with so many measurements. */
+  | { readonly type: 'continued'; readonly measurements: number }
+  /** Rows computed so far, of about so many. */
+  | { readonly type: 'tuning'; readonly done: number; readonly total: number }
+  | ({
+      readonly type: 'tuned';
+      readonly model: string;
+      readonly task: 'diffusion' | 'whisper';
+      readonly goal: Goal;
+      /** The first device of a worker here. */
+      readonly device: NonNullable<TunedSettings['device']>;
+      /** What models.yaml would get. */
+      readonly settings: TunedSettings;
+      /** Path of the report. */
+      readonly report: string;
+      readonly seconds: number;
+      readonly models_file: string;
+    } & Pick<Tuning, 'chosen' | 'costs' | 'failed'>)
+  | {
+      readonly type: 'prepared';
+      readonly folder: string;
+      /** What was prepared was removed. */
+      readonly undone: boolean;
+      readonly graphs: readonly {
+        readonly graph: string;
+        readonly rewired: boolean;
+        readonly optimized: boolean;
+        /** From the original, as a share of its largest output; null where no optimized graph could be saved. */
+        readonly difference: number | null;
+        readonly tolerance: number | null;
+        readonly bytes: number;
+      }[];
+    }
+  | ({
+      readonly type: 'converted';
+      readonly folder: string;
+      readonly tolerance: number;
+    } & ConvertedFolder)
+  | {
+      readonly type: 'halved';
+      readonly folder: string;
+      readonly graphs: readonly HalvedGraph[];
+      readonly tolerance: number;
+    }
+  | { readonly type: 'entered'; readonly models_file: string }
+  | ({ readonly type: 'failed' } & PlainError);

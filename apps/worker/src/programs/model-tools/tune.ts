@@ -1,0 +1,225 @@
+/** `lehr tune`: tunes a version of models.yaml on this machine, and enters what was found. */
+import { createHash } from 'node:crypto';
+import { existsSync, readdirSync } from 'node:fs';
+import { mkdir, rename, writeFile } from 'node:fs/promises';
+import { availableParallelism, cpus } from 'node:os';
+import { dirname, join } from 'node:path';
+import {
+  LehrError,
+  type ModelEntry,
+  type ModelRef,
+  rowsPerSample,
+  type TunedSettings,
+  withTuned,
+} from '@lehr/shared';
+import { acquireLock, versionFolder } from '@lehr/shared/model-cache';
+import { bytesOf, type FilesState, filesState } from '../../engine/folder/files-state.ts';
+import { ROW_LADDER } from '../../engine/lanes/row-cap.ts';
+import { type Space, threadCounts } from '../tune/candidate.ts';
+import type { Goal, UsualJob } from '../tune/goal.ts';
+import { Journal } from '../tune/journal.ts';
+import { type Plan, SEARCH, WHOLE_GRID } from '../tune/search.ts';
+import type { TrialAnswer, TunedModel } from '../tune/trial.ts';
+import { TrialPool } from '../tune/trial-pool.ts';
+import { type Tuning, tune } from '../tune/tune.ts';
+import type { ToolEvent } from './tool-event.ts';
+import { changeModelsFile, placesOf, readModelsFile, type ToolSettings } from './tool-settings.ts';
+
+export interface TuneRequest {
+  /** `name` or `name@version`. */
+  readonly model: string;
+  readonly goal: Goal;
+  /** Also the other exports in the folder of a speech model, whose results differ. */
+  readonly variants: boolean;
+  /** Measures every candidate fully. */
+  readonly grid: boolean;
+  /** Absolute path of the report; undefined for the usual place. */
+  readonly report?: string | undefined;
+}
+
+export interface EnterTunedRequest {
+  readonly model: string;
+  readonly device: TunedDevice;
+  readonly settings: TunedSettings;
+}
+type TunedDevice = NonNullable<TunedSettings['device']>;
+
+const LOCK_WAIT_MS = 10_000;
+/** Tokens of a window of ordinary speech. */
+const WINDOW_TOKENS = 100;
+
+export async function tuneModel(
+  request: TuneRequest,
+  settings: ToolSettings,
+  report: (event: ToolEvent) => void,
+): Promise<void> {
+  const found = await findModel(request.model, settings);
+  const place = join(settings.home, 'tune', `${found.ref.name}@${found.ref.version}-${request.goal}`);
+  await mkdir(dirname(place), { recursive: true });
+  // Two searches would share the journal, and disturb each other's measurements.
+  const lock = await acquireLock(`${place}.lock`, AbortSignal.timeout(LOCK_WAIT_MS), () => {}).catch(
+    (cause) => {
+      throw new LehrError('conflict', `Another lehr tune works on ${request.model}.`, { cause });
+    },
+  );
+  try {
+    await search(found, request, place, settings, report);
+  } finally {
+    await lock.release();
+  }
+}
+
+async function search(
+  found: Found,
+  request: TuneRequest,
+  place: string,
+  settings: ToolSettings,
+  report: (event: ToolEvent) => void,
+): Promise<void> {
+  const { goal, grid } = request;
+  const space = spaceOf(found, request, settings);
+  // What failed may work now: a library was missing, or memory.
+  const succeeded = (answer: TrialAnswer): boolean => !('failure' in answer);
+  const files = await filesState(found.model.folder);
+  const plan = grid ? WHOLE_GRID : SEARCH;
+  const subject = subjectOf(found, space, plan, files);
+  const journal = await Journal.open(`${place}.jsonl`, subject, succeeded);
+  if (journal.size > 0) report({ type: 'continued', measurements: journal.size });
+  const startedAt = performance.now();
+  const trials = new TrialPool(found.model, bytesOf(files));
+  const tuning = await tune({
+    job: found.job,
+    goal,
+    space,
+    plan,
+    journal,
+    trials,
+    onProgress: (done, total) => report({ type: 'tuning', done, total }),
+  }).finally(() => trials.close());
+  const path = request.report ?? `${place}.json`;
+  const model = `${found.ref.name}@${found.ref.version}`;
+  const device = settings.providers[0];
+  const head = { model, goal, device, seconds: (performance.now() - startedAt) / 1000 };
+  const tuned = tunedOf(tuning, goal, device);
+  const whole = { ...head, machine: machine(), measured_at: new Date().toISOString(), tuned, ...tuning };
+  await writeWhole(path, `${JSON.stringify(whole, undefined, 2)}\n`);
+  await journal.remove();
+  const { chosen, costs, failed } = tuning;
+  const { task } = found.model;
+  const written = { report: path, models_file: settings.modelsFile };
+  report({ type: 'tuned', task, settings: tuned, chosen, costs, failed, ...head, ...written });
+}
+
+/** Enters the settings in models.yaml, of which everything else stays. */
+export async function enterTuned(request: EnterTunedRequest, settings: ToolSettings): Promise<ToolEvent> {
+  const [name, version = ''] = request.model.split('@');
+  await changeModelsFile(settings, (text) =>
+    withTuned(text, { name, version }, request.device, request.settings),
+  );
+  return { type: 'entered', models_file: settings.modelsFile };
+}
+
+interface Found {
+  readonly ref: ModelRef;
+  readonly model: TunedModel;
+  readonly job: UsualJob;
+  /** The suffix of the graph files that the model has now; undefined for pictures. */
+  readonly variant: string | undefined;
+}
+
+async function findModel(wanted: string, settings: ToolSettings): Promise<Found> {
+  const registry = await readModelsFile(settings);
+  if (!registry) {
+    throw new LehrError(
+      'model-not-found',
+      `There is no ${settings.modelsFile}; set LEHR_MODELS to the models.yaml that the worker reads.`,
+    );
+  }
+  const entry = registry.named(wanted);
+  const { model, ref } = registry.resolve(entry?.task ?? 'diffusion', wanted, 0);
+  const version = model.versions.find((each) => each.version === ref.version) ?? model.versions[0];
+  const folder = versionFolder(version, placesOf(settings));
+  if (!existsSync(folder)) {
+    throw new LehrError('model-unavailable', `${folder} is not there; lehr models pull fetches a model.`);
+  }
+  return { ref, ...asTuned(model, folder) };
+}
+
+function asTuned(model: ModelEntry, folder: string): Omit<Found, 'ref'> {
+  switch (model.task) {
+    case 'diffusion': {
+      const { width, height, steps, guidance } = model.defaults;
+      const rows = rowsPerSample(guidance, model.guidance);
+      const tuned = { task: 'diffusion', folder, width, height } as const;
+      return { model: tuned, job: { rows, steps }, variant: undefined };
+    }
+    case 'whisper':
+      return {
+        model: { task: 'whisper', folder },
+        job: { rows: 1, steps: WINDOW_TOKENS },
+        variant: model.variant ?? '',
+      };
+    case 'text':
+      throw new LehrError(
+        'invalid-request',
+        `${model.name} is a text model; only models for pictures and speech can be tuned.`,
+      );
+  }
+}
+
+function spaceOf(
+  { model, job, variant }: Found,
+  { goal, variants }: TuneRequest,
+  { providers, threads }: ToolSettings,
+): Space {
+  // The fewest rows are best for both other goals.
+  const rowCaps = goal === 'throughput' ? ROW_LADDER.filter((rows) => rows >= job.rows) : [job.rows];
+  return {
+    devices: providers,
+    threads: threads === undefined ? threadCounts(availableParallelism()) : [threads],
+    // At lower levels an int8 export overflows on processors without VNNI (runtime/exact-int8.ts).
+    optimizations: ['extended', 'all'],
+    variants: variant === undefined ? [] : variants ? variantsIn(model.folder, variant) : [variant],
+    rowCaps,
+  };
+}
+
+/** The suffixes of the encoders in the folder, the present one first. */
+function variantsIn(folder: string, present: string): string[] {
+  const places = [folder, join(folder, 'onnx')].filter((place) => existsSync(place));
+  const found = places.flatMap((place) =>
+    readdirSync(place).flatMap((name) => /^encoder_model(_[a-z0-9_]{1,32})?\.onnx$/.exec(name)?.[1] ?? []),
+  );
+  const plain = places.some((place) => existsSync(join(place, 'encoder_model.onnx'))) ? [''] : [];
+  return [...new Set([present, ...plain, ...found])];
+}
+
+/** What models.yaml gets for workers whose first device is `first`. */
+function tunedOf({ chosen: { candidate } }: Tuning, goal: Goal, first: TunedDevice): TunedSettings {
+  const { device, threads, optimization, variant } = candidate.session;
+  return {
+    ...(device !== first && { device }),
+    ...(threads !== undefined && { threads }),
+    // A worker that serves one job after the other in the least time still batches what waits.
+    ...(goal !== 'latency' && { row_cap: candidate.rowCap }),
+    optimization,
+    ...(variant !== undefined && { variant }),
+  };
+}
+
+const machine = () => ({
+  cpu: cpus().at(0)?.model ?? 'unknown',
+  cores: availableParallelism(),
+  node: process.version,
+});
+
+/** Measurements are used again only for the same files, settings and machine. */
+function subjectOf({ model, job }: Found, space: Space, plan: Plan, files: FilesState): string {
+  const subject = JSON.stringify({ model, job, space, plan, files: [...files], machine: machine() });
+  return createHash('sha256').update(subject).digest('hex');
+}
+
+async function writeWhole(path: string, text: string): Promise<void> {
+  await writeFile(`${path}.${process.pid}`, text);
+  await rename(`${path}.${process.pid}`, path);
+}

@@ -1,0 +1,148 @@
+/** What models.yaml may say: the schema of its entries. */
+import { z } from 'zod';
+import { DIFFUSION_FAMILIES } from '../contracts/diffusion-family.ts';
+import { SLUG } from '../contracts/group.ts';
+import { MAX_TEXTS, TEXT_JOB_TYPES } from '../contracts/text.ts';
+import { SamplerNameSchema } from '../contracts/text-to-image.ts';
+import { parseSource, VARIANT } from './cache/source.ts';
+import { TunedSchema } from './tuned.ts';
+
+const slug = z.string().regex(SLUG, 'must match [a-z0-9][a-z0-9._-]{0,63}');
+
+const VersionSchema = z
+  .strictObject({
+    version: z.coerce.string().pipe(slug),
+    /** Folder of the version, absolute or relative to that of models.yaml. */
+    path: z.string().min(1).optional(),
+    /** In place of a path: from where workers fetch the folder. */
+    source: z.string().min(1).optional(),
+    /** Of a source on a hub: a commit, a tag or a branch. */
+    revision: z.coerce.string().min(1).optional(),
+    /** Of a source with several exports: which one. */
+    variant: z.string().regex(VARIANT, 'must be letters, digits and _').optional(),
+    /** Share of the jobs that name no version. */
+    weight: z.number().nonnegative().default(1),
+    /** How workers run it, by their first device. */
+    tuned: TunedSchema.optional(),
+  })
+  .superRefine(({ path, source, revision, variant }, context) => {
+    const fault = (field: string, message: string): void =>
+      context.addIssue({ code: 'custom', path: [field], message });
+    if (path !== undefined && source !== undefined) fault('source', 'cannot be used together with path');
+    if (path === undefined && source === undefined) fault('path', 'is missing; or give a source');
+    if (source === undefined) {
+      if (revision !== undefined) fault('revision', 'needs a source');
+      if (variant !== undefined) fault('variant', 'needs a source');
+      return;
+    }
+    try {
+      parseSource({ source, revision });
+    } catch (error) {
+      fault('source', (error as Error).message);
+    }
+  });
+
+const shape = {
+  name: slug,
+  /** Other names that requests may use: those that are fixed in programs for other services. */
+  aliases: z.array(slug).default([]),
+  versions: z.array(VersionSchema).min(1),
+  /** A sentence for people: what the model is for, or what it draws. */
+  description: z.string().min(1).max(500).optional(),
+  /** The model of its task that a request without `model` gets. */
+  default: z.boolean().default(false),
+};
+
+/** Which of several exports in the folder: the suffix of its graph files, such as `_quantized`. */
+const graphVariant = z
+  .string()
+  .regex(/^_[a-z0-9_]{1,32}$/, 'must be the ending of a file name, such as _quantized')
+  .optional();
+
+const DiffusionModelSchema = z.strictObject({
+  ...shape,
+  task: z.literal('diffusion'),
+  /** Read from the folder when absent. */
+  family: z.enum(DIFFUSION_FAMILIES).optional(),
+  /** Those of the family when absent. */
+  defaults: z
+    .strictObject({
+      width: z.int().positive(),
+      height: z.int().positive(),
+      steps: z.int().positive(),
+      guidance: z.number().nonnegative(),
+      sampler: SamplerNameSchema,
+    })
+    .partial()
+    .prefault({}),
+  limits: z
+    .strictObject({
+      min_size: z.int().positive(),
+      max_size: z.int().positive(),
+      /** Width and height must be multiples of this. */
+      size_step: z.int().positive(),
+      max_pixels: z.int().positive(),
+      max_steps: z.int().positive(),
+      max_samples: z.int().positive(),
+      /** Of one job: width x height x pictures x steps. */
+      max_work: z.number().positive(),
+    })
+    .partial()
+    .prefault({}),
+  samplers: z.array(SamplerNameSchema).min(1).optional(),
+});
+
+const WhisperModelSchema = z.strictObject({
+  ...shape,
+  task: z.literal('whisper'),
+  variant: graphVariant,
+  limits: z
+    .strictObject({
+      /** Of one file, decoded. */
+      max_audio_s: z.number().positive(),
+    })
+    .prefault({ max_audio_s: 2 * 3600 }),
+});
+
+const TextModelSchema = z.strictObject({
+  ...shape,
+  task: z.literal('text'),
+  /** The types of jobs that its graphs run. */
+  tasks: z
+    .array(z.enum(TEXT_JOB_TYPES))
+    .min(1)
+    .refine((tasks) => new Set(tasks).size === tasks.length, 'must name each task once'),
+  variant: graphVariant,
+  limits: z
+    .strictObject({
+      /** Of one job. */
+      max_texts: z.int().positive().max(MAX_TEXTS),
+    })
+    .prefault({ max_texts: MAX_TEXTS }),
+});
+
+/** The content of models.yaml. */
+export const ModelsFileSchema = z
+  .strictObject({
+    models: z
+      .array(z.discriminatedUnion('task', [DiffusionModelSchema, WhisperModelSchema, TextModelSchema]))
+      .min(1),
+  })
+  .superRefine(({ models }, context) => {
+    const taken = new Map<string, string>();
+    const take = (name: string, as: string, ...path: (string | number)[]): void => {
+      const before = taken.get(name);
+      if (before === undefined) taken.set(name, as);
+      else context.addIssue({ code: 'custom', path, message: `"${name}" is also the ${before}` });
+    };
+    for (const [i, { name }] of models.entries()) take(name, `name of models.${i}`, 'models', i, 'name');
+    for (const [i, { name, aliases }] of models.entries()) {
+      for (const [j, alias] of aliases.entries()) take(alias, `alias of ${name}`, 'models', i, 'aliases', j);
+    }
+  });
+
+/** A diffusion model as it is written; its family says what is absent. */
+export type DiffusionModelText = z.output<typeof DiffusionModelSchema>;
+export type WhisperModelEntry = z.output<typeof WhisperModelSchema>;
+export type TextModelEntry = z.output<typeof TextModelSchema>;
+export type ModelVersion = z.output<typeof VersionSchema>;

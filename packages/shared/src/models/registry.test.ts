@@ -1,0 +1,141 @@
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { expect, onTestFinished, test } from 'vitest';
+import { readFamily } from '../config/read-family.ts';
+import { type DiffusionModelEntry, parseRegistry } from './registry.ts';
+
+const entryOf = (fields: string, folder?: string): DiffusionModelEntry =>
+  parseRegistry(
+    `models: [{ name: m, task: diffusion, versions: [{ version: "1", path: m }], ${fields} }]`,
+    (path) => (folder === undefined ? undefined : readFamily(join(folder, path))),
+  ).resolve('diffusion', 'm', 0).model;
+
+/** A folder with the model `m`, of which only the configs are there. */
+function folderOf(files: Record<string, object>): string {
+  const folder = mkdtempSync(join(tmpdir(), 'lehr-registry-'));
+  onTestFinished(() => rmSync(folder, { recursive: true }));
+  for (const [name, content] of Object.entries(files)) {
+    const path = join(folder, 'm', name);
+    mkdirSync(dirname(path), { recursive: true });
+    writeFileSync(path, JSON.stringify(content));
+  }
+  return folder;
+}
+
+const SD = { _class_name: 'StableDiffusionPipeline' };
+const XL = { ...SD, text_encoder_2: ['transformers', 'CLIPTextModelWithProjection'] };
+const REFINER = { ...XL, text_encoder: [null, null], requires_aesthetics_score: true };
+const TRAILING = { timestep_spacing: 'trailing', prediction_type: 'epsilon' };
+const EULER = { _class_name: 'EulerDiscreteScheduler', ...TRAILING };
+const ANCESTRAL = { _class_name: 'EulerAncestralDiscreteScheduler', ...TRAILING };
+const LCM = { _class_name: 'LCMScheduler' };
+
+/** The scheduler and the UNet's size of the published models. */
+test.each([
+  ['SD 1.5', SD, { _class_name: 'PNDMScheduler' }, { sample_size: 64 }, 'sd', '512 20 7.5 euler'],
+  ['SD 2.1', SD, { _class_name: 'DDIMScheduler' }, { sample_size: 96 }, 'sd', '768 20 7.5 euler'],
+  ['SD Turbo', SD, EULER, { sample_size: 64 }, 'sd-turbo', '512 1 0 euler'],
+  ['LCM', SD, LCM, { sample_size: 64, time_cond_proj_dim: 256 }, 'lcm', '512 4 8.5 lcm'],
+  ['a merged LCM LoRA', SD, LCM, { sample_size: 64, time_cond_proj_dim: null }, 'lcm', '512 4 1 lcm'],
+  ['SDXL', XL, { ...EULER, timestep_spacing: 'leading' }, { sample_size: 128 }, 'sdxl', '1024 30 5 euler'],
+  ['SDXL Turbo', XL, ANCESTRAL, { sample_size: 64 }, 'sdxl-turbo', '512 1 0 euler_a'],
+  [
+    'the refiner',
+    REFINER,
+    { ...EULER, timestep_spacing: 'leading' },
+    { sample_size: 128 },
+    'sdxl-refiner',
+    '1024 30 5 euler',
+  ],
+  ['LCM SDXL', XL, LCM, { sample_size: 128, time_cond_proj_dim: 256 }, 'sdxl-lcm', '1024 4 8.5 lcm'],
+])(
+  'The folder of %s says its family, and with it the defaults',
+  (_name, index, scheduler, unet, family, text) => {
+    const entry = entryOf(
+      '',
+      folderOf({
+        'model_index.json': index,
+        'scheduler/scheduler_config.json': scheduler,
+        'unet/config.json': unet,
+      }),
+    );
+    const { width, height, steps, guidance, sampler } = entry.defaults;
+    expect(entry.family).toBe(family);
+    expect(`${width} ${steps} ${guidance} ${sampler}`).toBe(text);
+    expect(height).toBe(width);
+    expect(entry.samplers).toContain(sampler);
+  },
+);
+
+test('A UNet that takes no guidance scale has guidance in rows, also in an LCM', () => {
+  const merged = { 'model_index.json': SD, 'scheduler/scheduler_config.json': LCM, 'unet/config.json': {} };
+  expect(entryOf('', folderOf(merged)).guidance).toBe('rows');
+  const distilled = { ...merged, 'unet/config.json': { time_cond_proj_dim: 256 } };
+  expect(entryOf('', folderOf(distilled)).guidance).toBe('embedded');
+});
+
+test('What models.yaml says counts more than the folder, and the rest comes from the family', () => {
+  const folder = folderOf({ 'model_index.json': SD, 'unet/config.json': { sample_size: 96 } });
+  const entry = entryOf('family: sdxl-turbo, defaults: { steps: 4 }, limits: { max_steps: 8 }', folder);
+  expect(entry.family).toBe('sdxl-turbo');
+  expect(entry.defaults).toEqual({ width: 512, height: 512, steps: 4, guidance: 0, sampler: 'euler_a' });
+  expect(entry.limits).toMatchObject({ max_steps: 8, max_size: 2048, max_pixels: 1024 * 1024 });
+});
+
+test('Without the folder, as an API may run, a model is of the family that models.yaml names, or a Stable Diffusion', () => {
+  expect(entryOf('').family).toBe('sd');
+  expect(entryOf('').samplers).toContain('pndm');
+  expect(entryOf('family: lcm')).toMatchObject({ guidance: 'embedded', samplers: ['lcm'] });
+});
+
+test('The default sampler is one that models.yaml offers', () => {
+  expect(entryOf('samplers: [ddim, pndm]').defaults.sampler).toBe('ddim');
+});
+
+test('A model takes pictures when one of its versions has a VAE encoder; what cannot be read here is left open', () => {
+  const folder = folderOf({ 'model_index.json': SD });
+  const encoder = join(folder, 'with/vae_encoder/model.onnx');
+  mkdirSync(dirname(encoder), { recursive: true });
+  writeFileSync(encoder, '');
+  writeFileSync(join(folder, 'with/model_index.json'), JSON.stringify(SD));
+  const takes = (...paths: readonly string[]): boolean | undefined => {
+    const versions = paths.map((path, i) => `{ version: "${i}", path: ${path} }`);
+    return parseRegistry(
+      `models: [{ name: m, task: diffusion, versions: [${versions.join(', ')}] }]`,
+      (path) => readFamily(join(folder, path)),
+    ).resolve('diffusion', 'm', 0).model.takesPictures;
+  };
+  expect(takes('m')).toBe(false);
+  expect(takes('m', 'with')).toBe(true);
+  expect(takes('elsewhere')).toBeUndefined();
+  expect(takes('m', 'elsewhere')).toBeUndefined();
+});
+
+const TWO = (first: string, second: string): string =>
+  `models:
+  - { name: one, task: diffusion, default: true, versions: [{ version: "1", path: a }]${first && `, ${first}`} }
+  - { name: two, task: diffusion, versions: [{ version: "2", path: b }]${second && `, ${second}`} }`;
+
+test('An alias names its model, with and without a version, and the job gets the name of the model', () => {
+  const registry = parseRegistry(TWO('aliases: [dall-e-2]', 'aliases: [dall-e-3, gpt-image-1]'));
+  for (const wanted of ['dall-e-3', 'gpt-image-1', 'dall-e-3@2', 'two']) {
+    expect(registry.resolve('diffusion', wanted, 0).ref, wanted).toEqual({ name: 'two', version: '2' });
+    expect(registry.named(wanted)?.name, wanted).toBe('two');
+  }
+  expect(() => registry.resolve('whisper', 'dall-e-3', 0)).toThrow('There is no model "dall-e-3"');
+});
+
+test.each([
+  ['aliases: [two]', '', 'models.0.aliases.0: "two" is also the name of models.1'],
+  ['', 'aliases: [one]', 'models.1.aliases.0: "one" is also the name of models.0'],
+  [
+    'aliases: [dall-e-3]',
+    'aliases: [other, dall-e-3]',
+    'models.1.aliases.1: "dall-e-3" is also the alias of one',
+  ],
+  ['aliases: [x, x]', '', 'models.0.aliases.1: "x" is also the alias of one'],
+  ['aliases: [DALL-E]', '', 'models.0.aliases.0: must match'],
+])('Names and aliases that clash are a fault of models.yaml: %s, %s', (first, second, fault) => {
+  expect(() => parseRegistry(TWO(first, second))).toThrow(fault);
+});
