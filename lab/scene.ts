@@ -29,8 +29,8 @@ export interface Scene {
   readonly key: string;
   /** Jobs that take a while, each with a webhook; larger pictures take longer. */
   slowJobs(count: number, size?: number): Promise<string[]>;
-  /** Jobs of half a minute and more, and those among them that have drawn a step and have most of their steps left. */
-  running(): Promise<{ readonly ids: string[]; readonly begun: string[] }>;
+  /** Jobs of 20 seconds and more, and those among them that have drawn a step and have most of their steps left. */
+  running(count?: number): Promise<{ readonly ids: string[]; readonly begun: string[] }>;
   /** Removes the jobs that a failed scene left. Before the first scene there is no API. */
   clear(): Promise<void>;
   /** For a scene that loses its jobs on purpose. */
@@ -66,7 +66,7 @@ export async function sceneOn({ api, key, s3, hook, received, redisKeys }: Insta
     received,
     key,
     slowJobs,
-    running: async () => begunOf(client, await slowJobs(JOBS, 512)),
+    running: async (count = JOBS) => begunOf(client, await slowJobs(count, 512)),
     clear: () => clear(client),
     forget: () => {
       history.submissions.length = 0;

@@ -28,8 +28,13 @@ async function readyAgain(service?: string): Promise<string> {
 }
 
 /** Disturbs jobs that run. A drain may end those that had begun, but work must be left after it. */
-async function whileJobsRun(scene: Scene, disturb: () => Promise<string>, service?: string): Promise<string> {
-  const { ids, begun } = await scene.running();
+async function whileJobsRun(
+  scene: Scene,
+  disturb: () => Promise<string>,
+  service?: string,
+  count?: number,
+): Promise<string> {
+  const { ids, begun } = await scene.running(count);
   const seen = await disturb();
   const over = Date.now();
   const ready = await readyAgain(service);
@@ -141,12 +146,14 @@ export async function upgraded(scene: Scene): Promise<string> {
     await compose('build', 'api', 'worker-cpu');
     const doctor = ['node', 'apps/worker/dist/programs/doctor/main.js', '--upgrade'];
     const plan = await compose('run', '--rm', '--no-deps', '-T', 'worker-cpu', ...doctor);
-    return await whileJobsRun(scene, async () => {
+    const upgrade = async (): Promise<string> => {
       for (const service of ['api', 'worker-cpu'])
         await compose('up', '--detach', '--no-deps', '--wait', service);
       await compose(...UP);
       return `from ${from.slice(0, 12)}; the doctor said ${plan.trim().split('\n').at(-1)}`;
-    });
+    };
+    // More jobs than the worker can end while it drains.
+    return await whileJobsRun(scene, upgrade, undefined, 5 * JOBS);
   } finally {
     await run('git', ['worktree', 'remove', '--force', before]);
   }

@@ -37,9 +37,9 @@ export async function newScene(): Promise<Scene> {
       await follow();
       return scene.slowJobs(...args);
     },
-    running: async () => {
+    running: async (count) => {
       await follow();
-      return scene.running();
+      return scene.running(count);
     },
     judged: async () => {
       await follow();
