@@ -9,7 +9,7 @@ import {
   newWorkerId,
 } from '@lehr/shared';
 import { openConfiguredStore, storePlace } from '@lehr/shared/objects';
-import { GroupQueues, WorkflowRunner } from '@lehr/shared/queue';
+import { GROUP_IDLE_MS, GroupQueues, WorkflowRunner } from '@lehr/shared/queue';
 import { RecordStore } from '@lehr/shared/records';
 import { keysOf, type Redis } from '@lehr/shared/redis';
 import { openTracing } from '@lehr/shared/tracing';
@@ -48,6 +48,8 @@ import { RolloutStore } from './rollouts/rollout-store.ts';
 import { webhookOptions } from './start-webhooks.ts';
 import { openWebhooks } from './webhooks/parts.ts';
 
+/** Groups that one tenant may use within GROUP_IDLE_MS. */
+const MAX_GROUPS = 256;
 const HOUR_MS = 3_600_000;
 const DAY_MS = 24 * HOUR_MS;
 const MB = 1_000_000;
@@ -88,8 +90,8 @@ export async function openParts(options: OpenOptions): Promise<ApiParts> {
     expected,
     clock,
     maxWaitMs: config.LEHR_MAX_WAIT_S * 1000,
-    maxGroups: config.LEHR_MAX_GROUPS,
-    groupIdleMs: Math.ceil(config.LEHR_GROUP_IDLE_H * HOUR_MS),
+    maxGroups: MAX_GROUPS,
+    groupIdleMs: GROUP_IDLE_MS,
   });
   const views = openViews(options, { ...stores, ...admission }, linkSecret);
   return {

@@ -42,11 +42,7 @@ export const WORKER_ENV = envSchema(
   'LEHR_LEASE_MS',
   'LEHR_DRAIN_S',
   'LEHR_MAX_RUN_S',
-  'LEHR_GROUP_IDLE_H',
   'LEHR_CHECKPOINT_STEPS',
-  'LEHR_CHECKPOINT_S',
-  'LEHR_CHECKPOINT_MB_PER_S',
-  'LEHR_CHECKPOINT_REDIS_KB',
   'LEHR_EC2_METADATA_URL',
 );
 export type WorkerConfig = z.output<typeof WORKER_ENV>;

@@ -31,7 +31,6 @@ const ENGINE_SILENCE_MS = 120_000;
 const AUDIO_THREADS = 2;
 /** Audio files decoded at the same time, each by a process with one thread. */
 const DECODINGS = 2;
-const KB = 1_000;
 const MB = 1_000_000;
 /** A PNG of the largest picture that is read (runs/picture-input.ts) is seldom larger. */
 const MAX_PICTURE_BYTES = 32 * MB;
@@ -39,7 +38,11 @@ const MAX_PICTURE_BYTES = 32 * MB;
 const PICTURE_FILES_BYTES = 8 * MAX_PICTURE_BYTES;
 /** The largest picture that is read, with transparency and 16 bits, takes as much. */
 const DECODED_PICTURES_BYTES = 512 * MB;
-const HOUR_MS = 3_600_000;
+/** A larger checkpoint is stored in the object store. */
+const MAX_REDIS_CHECKPOINT_BYTES = 256_000;
+/** Beside LEHR_CHECKPOINT_STEPS: for slow steps, and the most that the pictures of a worker write together. */
+const CHECKPOINT_EVERY_MS = 10_000;
+const CHECKPOINT_BYTES_PER_S = 8 * MB;
 /** Renewals per lease: several may fail before a lease is lost. */
 const RENEWALS_PER_LEASE = 6;
 
@@ -59,7 +62,7 @@ export async function openParts(
   const store = await openConfiguredStore(config);
   await claimStore({ redis: commands, keys, store, place: storePlace(config) });
   const hasCheckpoints = config.LEHR_CHECKPOINT_STEPS > 0;
-  const maxRedisBytes = config.LEHR_CHECKPOINT_REDIS_KB * KB;
+  const maxRedisBytes = MAX_REDIS_CHECKPOINT_BYTES;
   return {
     id: newWorkerId(hostname()),
     tasks,
@@ -112,7 +115,6 @@ export async function openParts(
       ...WORKER_TIMES,
       renewEveryMs: Math.ceil(config.LEHR_LEASE_MS / RENEWALS_PER_LEASE),
       maxRunMs: config.LEHR_MAX_RUN_S * 1000,
-      groupIdleMs: Math.ceil(config.LEHR_GROUP_IDLE_H * HOUR_MS),
     },
     observe,
     tracing: await openTracing(config, 'lehr-worker', log),
@@ -121,8 +123,8 @@ export async function openParts(
 
 const checkpointSettings = (config: WorkerConfig): CheckpointSettings => ({
   everySteps: config.LEHR_CHECKPOINT_STEPS,
-  everyMs: config.LEHR_CHECKPOINT_S * 1000,
-  bytesPerS: config.LEHR_CHECKPOINT_MB_PER_S * MB,
+  everyMs: CHECKPOINT_EVERY_MS,
+  bytesPerS: CHECKPOINT_BYTES_PER_S,
 });
 
 const fetchMediaFrom = (store: ObjectStore, config: WorkerConfig) =>

@@ -79,14 +79,6 @@ export const API_ENV = {
   LEHR_MAX_WAIT_S: positive.default(600).meta({
     description: 'A job with a longer estimated wait than this is refused with 503.',
   }),
-  LEHR_MAX_GROUPS: whole.min(1, 'must be at least 1').default(256).meta({
-    description:
-      'Groups (a model version and, for images, a size) that one tenant may use within LEHR_GROUP_IDLE_H; a job for one more is refused with 429.',
-  }),
-  LEHR_GROUP_IDLE_H: positive.default(1).meta({
-    description:
-      'Hours without a job after which a group and its keys are removed from Redis; the same for API and workers.',
-  }),
   LEHR_MAX_UPLOAD_MB: positive.default(25).meta({
     description:
       'Largest file of audio or picture, uploaded or fetched, in megabytes. Pictures may have at most 32.',

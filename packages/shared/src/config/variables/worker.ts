@@ -52,15 +52,6 @@ export const WORKER_ENV = {
     description:
       'Steps after which the state of an unfinished picture is stored, so that another worker can continue it. 0: never.',
   }),
-  LEHR_CHECKPOINT_S: positive.default(10).meta({
-    description: 'Seconds after which it is stored too, when steps are slow.',
-  }),
-  LEHR_CHECKPOINT_MB_PER_S: positive.default(8).meta({
-    description: 'The most that a worker stores of such states, in megabytes per second.',
-  }),
-  LEHR_CHECKPOINT_REDIS_KB: whole.min(0, 'must be at least 0').default(256).meta({
-    description: 'Up to this size, in kilobytes, a state is stored in Redis; a larger one in the store.',
-  }),
   LEHR_EC2_METADATA_URL: httpUrl.optional().meta({
     description:
       'The EC2 metadata service, `http://169.254.169.254` on an instance. A worker drains when it announces that the instance will be taken back. Not set: it is not read.',
