@@ -3,6 +3,8 @@ import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import { expect, onTestFinished, test } from 'vitest';
+import { parse } from 'yaml';
+import { readText } from './readme.ts';
 
 const ROOT = fileURLToPath(new URL('../../', import.meta.url));
 const REPORT = pathToFileURL(join(ROOT, 'infra/local/test-report.ts'));
@@ -97,3 +99,14 @@ async function run(
     );
   });
 }
+
+test('Every change is tested by npm test, with the Node of the README and the oldest that package.json allows', () => {
+  const { jobs } = parse(readText('.github/workflows/ci.yml')) as {
+    jobs: { test: { strategy: { matrix: { node: string[] } }; steps: { run?: string }[] } };
+  };
+  const [, oldest] = /"node": ">=([\d.]+)"/.exec(readText('package.json')) ?? [];
+  const [, wanted] = /needs Node (\d+)/.exec(readText('README.md')) ?? [];
+  expect(jobs.test.strategy.matrix.node).toEqual([oldest, wanted]);
+  expect(jobs.test.steps.flatMap(({ run }) => run ?? [])).toEqual(['npm test']);
+  expect(readText('.ci/run')).toContain('exec npm test');
+});
