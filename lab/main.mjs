@@ -9,11 +9,11 @@ const SUITES = { containers: './containers/suite.mjs', cluster: './cluster/suite
 const HELP = `Usage: npm run lab -- SUITE [SCENE ...] [options]
 
 containers   Builds all images with three builders, runs infra/compose.yaml on a Docker Engine of its own, disturbs it, and
-             writes docs/containers.md. Needs root, Debian and Go. The first run takes about an hour, later ones minutes.
+             writes lab/containers.md. Needs root, Debian and Go. The first run takes about an hour, later ones minutes.
                --from REF   the commit that the upgrade begins with (default HEAD~1)
                --keep       leaves the containers and the engine running
-               --write      writes docs/containers.md
-cluster      Builds the programs of Kubernetes, installs the chart on them and writes docs/cluster.md. Needs Go. The first run takes
+               --write      writes lab/containers.md
+cluster      Builds the programs of Kubernetes, installs the chart on them and writes lab/cluster.md. Needs Go. The first run takes
              about an hour longer. 'kubelet' is a real node that runs the containers, and needs root and Debian; 'rendered' builds
              Helm only, for the tests of what it makes of the chart.
                --cache FOLDER   where the programs are built and kept (default ~/.cache/lehr-cluster)

@@ -14,11 +14,11 @@ const OPTIONS = { again: { type: 'boolean', default: false }, only: { type: 'str
 const PROGRAMS = {
   peers: {
     does: 'Compares Lehr with Ray Serve, BentoML, LitServe, FastAPI, Celery and BullMQ; needs Python and about 1.5 GB.',
-    page: 'docs/peers.md',
+    page: 'lab/peers.md',
   },
   real: {
     does: 'Compares Lehr with other programs on real models; needs Python, about 20 GB and hours.',
-    page: 'docs/real-models.md',
+    page: 'lab/real-models.md',
   },
 };
 

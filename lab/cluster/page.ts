@@ -1,4 +1,4 @@
-/** The tables of docs/cluster.md. */
+/** The tables of lab/cluster.md. */
 
 /** The figures of one case. */
 export type Figures = Readonly<Record<string, unknown>>;
@@ -29,7 +29,7 @@ export function between(text: string, name: string, lines: readonly string[]): s
   const [begin, end] = [`<!-- ${name}: begin -->`, `<!-- ${name}: end -->`];
   const [from, to] = [text.indexOf(begin), text.indexOf(end)];
   if (lines.length === 0) return text;
-  if (from < 0 || to < from) throw new Error(`docs/cluster.md has no marks "${begin}" and "${end}"`);
+  if (from < 0 || to < from) throw new Error(`lab/cluster.md has no marks "${begin}" and "${end}"`);
   return `${text.slice(0, from + begin.length)}\n${lines.join('\n')}\n${text.slice(to)}`;
 }
 

@@ -1,4 +1,4 @@
-/** Figures of the suite. docs/cluster.md is made from them. */
+/** Figures of the suite. lab/cluster.md is made from them. */
 import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 

@@ -1,4 +1,4 @@
-/** The figures of docs/cluster.md that are read off a timeline. */
+/** The figures of lab/cluster.md that are read off a timeline. */
 import type { Verdict } from '../../test/chaos/invariants.ts';
 import type { WorkerStory } from './bridge.ts';
 import { firstTime, type Timeline } from './timeline.ts';

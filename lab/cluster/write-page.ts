@@ -1,4 +1,4 @@
-/** Writes the tables and the picture of docs/cluster.md from the results of the suite, after its last file. */
+/** Writes the tables and the picture of lab/cluster.md from the results of the suite, after its last file. */
 import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { type Figures, page } from './page.ts';

@@ -1,4 +1,4 @@
-/** Writes docs/containers.md from what a run saw. */
+/** Writes lab/containers.md from what a run saw. */
 import { execFileSync } from 'node:child_process';
 import { writeFileSync } from 'node:fs';
 import { cpus, release, totalmem } from 'node:os';
@@ -29,7 +29,7 @@ export function writePage(folder: string): void {
   const run = kept.get('run') as Run | undefined;
   for (const name of ['images', 'scenes', 'run']) kept.delete(name);
   const results = ([...kept.values()] as Result[]).sort((one, other) => one.place - other.place);
-  writeFileSync(join(ROOT, 'docs/containers.md'), page(results, images, scenes, run));
+  writeFileSync(join(ROOT, 'lab/containers.md'), page(results, images, scenes, run));
 }
 
 export function page(
@@ -46,9 +46,9 @@ export function page(
 
 <!-- Written by npm run lab -- containers --write. -->
 
-[Containers on one machine](compose.md) says how Lehr is run in containers. This page says what was seen when \`npm run lab -- containers\` did it: a
+[Containers on one machine](../docs/compose.md) says how Lehr is run in containers. This page says what was seen when \`npm run lab -- containers\` did it: a
 Docker Engine, [compose.yaml](../infra/compose.yaml), and what happens to containers while jobs run. After each scene that has jobs, the invariants
-I1 to I7 of [Faults](faults.md) were checked: every accepted job ended once, its picture and its webhook are there, and a deleted job leaves nothing in
+I1 to I7 of [Faults](../docs/faults.md) were checked: every accepted job ended once, its picture and its webhook are there, and a deleted job leaves nothing in
 Redis or the store.
 
 Written on ${new Date().toISOString().slice(0, 10)}: ${results.length - failed.length} of ${scenes.length} scenes passed, ${failed.length} failed${without.length > 0 ? `, and these have no result: ${without.join(', ')}` : ''}. ${run ? oneRun(run) : severalRuns(results)}

@@ -19,7 +19,7 @@ const line =
   (rows) =>
     fixed + perRow * rows;
 
-/** As in docs/performance.md. */
+/** As in lab/performance.md. */
 const T4 = line(9, 61.9);
 const U16 = line(8.2, 10.3);
 const U8 = line(3.4, 1.32);

@@ -81,14 +81,14 @@ test('The CPU time of a process includes that of its descendants', () => {
   expect(cpuSeconds([])).toBe(0);
 });
 
-test('The commands of docs/peers.md start locust and autocannon with the classic load', async () => {
+test('The commands of lab/peers.md start locust and autocannon with the classic load', async () => {
   const folder = await tempFolder('classic-load');
   const calls = join(folder, 'calls');
   for (const program of ['locust', 'npx']) {
     const lines = ['#!/bin/sh', `echo ${program} "$LEHR_PICTURE_SIZE" "$@" >> '${calls}'`, ''];
     await writeFile(join(folder, program), lines.join('\n'), { mode: 0o755 });
   }
-  const [block] = blocksOf(readText('docs/peers.md')).filter(({ label }) => label === 'classic');
+  const [block] = blocksOf(readText('lab/peers.md')).filter(({ label }) => label === 'classic');
   const env = { ...process.env, PATH: `${folder}:${process.env.PATH}` };
   await promisify(execFile)('sh', ['-ec', block.text.replaceAll('$(cat .lehr/api-key)', 'a-key')], {
     cwd: ROOT,
@@ -103,6 +103,6 @@ test('The commands of docs/peers.md start locust and autocannon with the classic
   expect(autocannon).toMatch(/http:\/\/127\.0\.0\.1:8080\/t2i$/);
 });
 
-test('docs/peers.md is the page that the committed results make', () => {
-  expect(readText('docs/peers.md')).toBe(peersPage(readPeerResults()));
+test('lab/peers.md is the page that the committed results make', () => {
+  expect(readText('lab/peers.md')).toBe(peersPage(readPeerResults()));
 });

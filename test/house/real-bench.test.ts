@@ -159,6 +159,6 @@ test('The waveform that is compared has the samples of a WAV without its header,
   expect([...plainWaveform(new Uint8Array(wav(samples)))]).toEqual([-1, 0, 0.5]);
 });
 
-test('docs/real-models.md is the page that the committed results make', () => {
-  expect(readText('docs/real-models.md')).toBe(realPage(readResults()));
+test('lab/real-models.md is the page that the committed results make', () => {
+  expect(readText('lab/real-models.md')).toBe(realPage(readResults()));
 });

@@ -1,4 +1,4 @@
-/** docs/peers.md, made from the results in test/peers/results. */
+/** lab/peers.md, made from the results in test/peers/results. */
 import { pageOf, readResultsIn } from '../real/page.ts';
 import type { SectionResults } from '../real/section.ts';
 

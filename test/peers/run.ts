@@ -1,4 +1,4 @@
-/** The program of `npm run peers`: runs the chosen sections and writes docs/peers.md. */
+/** The program of `npm run peers`: runs the chosen sections and writes lab/peers.md. */
 import { runProgram } from '../real/run-program.ts';
 import { peersPage, readPeerResults, SECTIONS } from './page.ts';
 
@@ -7,6 +7,6 @@ await runProgram({
   sections: SECTIONS,
   cache: process.env.PEERS_CACHE,
   cacheName: 'lehr-peers',
-  page: 'docs/peers.md',
+  page: 'lab/peers.md',
   pageText: () => peersPage(readPeerResults()),
 });

@@ -79,7 +79,7 @@ export function supportCard(results: readonly SectionResults[]): string {
   return `## What Lehr supports
 
 Counted from the tables below: of the results that were wanted of a model (equal tokens or pictures, memory, speed), those that were met. What
-is refused is in [Families](diffusion.md#what-is-refused).
+is refused is in [Families](../docs/diffusion.md#what-is-refused).
 
 | Model | Forms | Wanted results that were met |
 | --- | --- | --- |

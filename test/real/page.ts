@@ -1,4 +1,4 @@
-/** docs/real-models.md, made from the results in test/real/results. */
+/** lab/real-models.md, made from the results in test/real/results. */
 import { existsSync, readFileSync } from 'node:fs';
 import { supportCard } from './card.ts';
 import { type Cell, type Row, SECTIONS, type SectionResults } from './section.ts';

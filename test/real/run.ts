@@ -1,4 +1,4 @@
-/** The program of `npm run real`: runs the chosen sections and writes docs/real-models.md. */
+/** The program of `npm run real`: runs the chosen sections and writes lab/real-models.md. */
 import { readResults, realPage } from './page.ts';
 import { runProgram } from './run-program.ts';
 import { SECTIONS } from './section.ts';
@@ -8,6 +8,6 @@ await runProgram({
   sections: SECTIONS,
   cache: process.env.REAL_CACHE,
   cacheName: 'lehr-real',
-  page: 'docs/real-models.md',
+  page: 'lab/real-models.md',
   pageText: () => realPage(readResults()),
 });

@@ -1,4 +1,4 @@
-/** docs/simulation.md: what was simulated, and the figures of the last run. */
+/** lab/simulation.md: what was simulated, and the figures of the last run. */
 import { machine } from '../bench/harness.ts';
 import { type FleetResult, inARowOf } from './fleet.ts';
 import type { TwoTenantsResult } from './two-tenants.ts';

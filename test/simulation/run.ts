@@ -1,6 +1,6 @@
 /**
  * npm run simulate: the queue of Lehr under a simulated fleet, on one Redis of its own. With --write the figures become
- * docs/simulation.md.
+ * lab/simulation.md.
  */
 import { writeFile } from 'node:fs/promises';
 import { parseArgs } from 'node:util';

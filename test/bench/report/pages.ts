@@ -23,10 +23,10 @@ export function pageParts(results: readonly BenchResult[]): PagePart[] {
     benches.flatMap((bench) => results.find((each) => each.bench === bench) ?? []);
   const parts = [
     { page: 'README.md', name: 'speed', own: of(README_BENCHES), text: speedTable },
-    { page: 'docs/performance.md', name: 'policy', own: of(['policy']), text: fullTable },
-    { page: 'docs/performance.md', name: 'load', own: of(['load', 'poisson']), text: fullTable },
+    { page: 'lab/performance.md', name: 'policy', own: of(['policy']), text: fullTable },
+    { page: 'lab/performance.md', name: 'load', own: of(['load', 'poisson']), text: fullTable },
     {
-      page: 'docs/performance.md',
+      page: 'lab/performance.md',
       name: 'stack',
       own: of(['whole', 'post', 'answer', 'claim', 'cost', 'host', 'users']),
       text: fullTable,

@@ -1,4 +1,4 @@
-/** What docs/peers.md says about the comparison of pictures, and the figures of the load that it names. */
+/** What lab/peers.md says about the comparison of pictures, and the figures of the load that it names. */
 import { SHORT_STEPS } from './load.ts';
 import { THREADS } from './servers.ts';
 

@@ -17,7 +17,7 @@ export interface Curve {
 }
 
 /**
- * Pictures of 512x512 with guidance on a T4: 133 ms a step, and 0.27 s for texts and decoding (docs/simulation.md does not measure it; it
+ * Pictures of 512x512 with guidance on a T4: 133 ms a step, and 0.27 s for texts and decoding (lab/simulation.md does not measure it; it
  * is fitted to published times). 4, 20 and 50 steps, as 30, 50 and 20 % of the jobs.
  */
 const STEP_S = 0.1328;

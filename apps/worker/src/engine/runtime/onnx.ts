@@ -105,7 +105,7 @@ const savedWeights = (path: string) => ({
 
 /**
  * A thread that sleeps between two operators of a run wakes too late for the next one: a run of the demo model's UNet then takes 18 to 26 %
- * longer. This bridges most of these gaps, and leaves the cores to other processes soon after the run (docs/performance.md).
+ * longer. This bridges most of these gaps, and leaves the cores to other processes soon after the run (lab/performance.md).
  */
 const BRIEF_SPIN_US = '20';
 
