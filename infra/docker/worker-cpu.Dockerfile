@@ -1,6 +1,6 @@
 # A worker that runs its graphs on the CPU. Build it from the repository's root:
 #   docker build -f infra/docker/worker-cpu.Dockerfile -t lehr-worker-cpu .
-# docs/images.md lists what is in the image, and docs/operating.md explains how to pin the base image.
+# infra/docker/README.md lists what is in the image, and docs/operating.md explains how to pin the base image.
 
 ARG NODE_IMAGE=node:24-bookworm-slim
 FROM ${NODE_IMAGE} AS ffmpeg

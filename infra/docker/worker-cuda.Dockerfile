@@ -1,7 +1,7 @@
 # A worker for one NVIDIA card. Build it from the repository's root, run it with the card:
 #   docker build -f infra/docker/worker-cuda.Dockerfile -t lehr-worker-cuda .
 #   docker run --gpus 1 ... lehr-worker-cuda
-# docs/images.md lists what is in the image, and docs/operating.md explains how to pin the base image.
+# infra/docker/README.md lists what is in the image, and docs/operating.md explains how to pin the base image.
 
 ARG NODE_IMAGE=node:24-bookworm-slim
 FROM ${NODE_IMAGE} AS ffmpeg

@@ -8,7 +8,13 @@ type Kind = 'npm' | 'images' | 'charts';
 const PUBLISHED = JSON.parse(readText('infra/release/publishing.json')) as Record<Kind, string | null>;
 
 const PAGES = [
-  ...['README.md', 'CONTRIBUTING.md', 'packages/client/README.md', 'apps/cli/README.md'],
+  ...[
+    'README.md',
+    'CONTRIBUTING.md',
+    'packages/client/README.md',
+    'apps/cli/README.md',
+    'infra/docker/README.md',
+  ],
   ...readdirSync(join(ROOT, 'docs')).flatMap((name) => (name.endsWith('.md') ? [`docs/${name}`] : [])),
 ];
 
@@ -48,7 +54,7 @@ test('docker-bake.hcl builds every Dockerfile, under the name of its image', () 
     expect(readText(`infra/docker/${file}`)).toContain(`image.title="lehr-${name}"`);
     expect(readText('infra/docker/docker-bake.hcl')).toContain(`dockerfile = "infra/docker/${file}"`);
   }
-  expect(readText('docs/images.md')).toContain('docker buildx bake -f infra/docker/docker-bake.hcl');
+  expect(readText('infra/docker/README.md')).toContain('docker buildx bake -f infra/docker/docker-bake.hcl');
   expect(existsSync(join(ROOT, 'infra/helm/lehr/Chart.yaml'))).toBe(true);
 });
 
