@@ -8,8 +8,9 @@
  * A model whose graph takes one timestep for all rows (`aligned`) begins a batch only when the last one has ended, of samples with
  * equal steps, sampler and guidance; none of them pauses.
  */
-import { type Clock, LehrError, toLehrError, toPlainError } from '@lehr/shared';
+import { type Clock, LehrError, toPlainError } from '@lehr/shared';
 import type { RowCap } from '../../lanes/row-cap.ts';
+import { runInHalves } from '../../lanes/run-in-halves.ts';
 import type { TurnTaker } from '../../lanes/turns.ts';
 import type { FromEngine, SampleId } from '../../protocol/messages.ts';
 import type { Batching } from '../../runtime/runtime.ts';
@@ -95,7 +96,7 @@ export class Lane implements TurnTaker {
     this.#options.post({ type: 'running', samples: samples.map((sample) => sample.request.id) });
     this.#announceLastSteps(samples);
     const startedAt = this.#options.clock.monotonic();
-    const rows = samples.reduce((sum, sample) => sum + sample.rows, 0);
+    const rows = rowsOf(samples);
     const cap = this.#options.cap.rows;
     const runMs = await this.#step(samples);
     const ms = this.#options.clock.monotonic() - startedAt;
@@ -142,35 +143,29 @@ export class Lane implements TurnTaker {
     }
   }
 
-  /**
-   * Runs one step of the samples together; returns the ms in the graph, or undefined when it had to be split. A failed run is
-   * retried in halves, so that only the samples that cannot run fail.
-   */
+  /** Runs one step of the samples together; returns the ms in the graph, or undefined when it had to be split. */
   async #step(samples: readonly LaneSample[]): Promise<number | undefined> {
     const { unet, size, cap, noise } = this.#options;
-    noise?.begin(samples.flatMap((sample) => sample.drawAhead() ?? []));
-    const rows = samples.flatMap((sample) => sample.nextRows());
-    let predictions: NoisePredictions;
-    try {
-      predictions = await unet.predict(rows, size, this.#padded(rows.length));
-    } catch (error) {
-      const failure = toLehrError(error, 'engine-failed');
-      if (samples.length === 1) {
-        this.#fail(samples[0], failure);
-        return undefined;
+    const made: { readonly part: readonly LaneSample[]; readonly predictions: NoisePredictions }[] = [];
+    const isWhole = await runInHalves(samples, {
+      run: async (part) => {
+        noise?.begin(part.flatMap((sample) => sample.drawAhead() ?? []));
+        const rows = part.flatMap((sample) => sample.nextRows());
+        made.push({ part, predictions: await unet.predict(rows, size, this.#padded(rows.length)) });
+      },
+      onSplit: (part, { code }) => {
+        if (code === 'out-of-memory') cap.limit(Math.floor(rowsOf(part) / 2));
+      },
+      onFailed: (sample, error) => this.#fail(sample, error),
+    });
+    for (const { part, predictions } of made) {
+      let at = 0;
+      for (const sample of part) {
+        if (!sample.advance(predictions, at, part.length)) this.#fail(sample, notANumber(sample));
+        at += sample.rows;
       }
-      if (failure.code === 'out-of-memory') cap.limit(Math.floor(rows.length / 2));
-      const middle = Math.ceil(samples.length / 2);
-      await this.#step(samples.slice(0, middle));
-      await this.#step(samples.slice(middle));
-      return undefined;
     }
-    let at = 0;
-    for (const sample of samples) {
-      if (!sample.advance(predictions, at, samples.length)) this.#fail(sample, notANumber(sample));
-      at += sample.rows;
-    }
-    return predictions.runMs;
+    return isWhole ? made[0].predictions.runMs : undefined;
   }
 
   #padded(rows: number): number {
@@ -221,6 +216,9 @@ function canShareTimesteps(sample: LaneSample, other: LaneSample): boolean {
   const isAligned = a.steps === b.steps && a.sampler === b.sampler && sample.call === other.call;
   return isAligned && a.guidance === b.guidance && (a.strength ?? 1) === (b.strength ?? 1);
 }
+
+const rowsOf = (samples: readonly LaneSample[]): number =>
+  samples.reduce((sum, sample) => sum + sample.rows, 0);
 
 const notANumber = (sample: LaneSample): LehrError =>
   new LehrError(

@@ -7,10 +7,10 @@
  * Reading the answers from the outputs of a run may take long, so a turn gives it a few milliseconds, and the next turns continue.
  */
 import { type Clock, type LehrError, toLehrError, toPlainError } from '@lehr/shared';
+import { runInHalves } from '../../lanes/run-in-halves.ts';
 import type { TurnTaker } from '../../lanes/turns.ts';
 import type { FromEngine, SampleId, TextSample } from '../../protocol/messages.ts';
 import type { TextModel } from '../folder/text-folder.ts';
-import type { RowOutputs } from '../text-graph.ts';
 import { chooseRun } from './choose-run.ts';
 import { SampleTexts, type WaitingText } from './sample-texts.ts';
 import { TextProgress } from './text-progress.ts';
@@ -67,7 +67,7 @@ export class TextLane implements TurnTaker {
 
   /** Never rejects: an error fails samples. */
   async takeTurn(): Promise<void> {
-    const { model, budget, maxTexts, clock } = this.#options;
+    const { budget, maxTexts, clock } = this.#options;
     this.#unfinished.continue();
     this.#postEnded();
     if (this.#unfinished.isFull) return;
@@ -84,13 +84,16 @@ export class TextLane implements TurnTaker {
     const startedAt = clock.monotonic();
     for (const text of texts) text.sample.take(text, startedAt);
     this.#announce(texts);
-    const outputs = [...new Set(texts.map(({ sample }) => sample.output))];
-    const isWhole = await this.#inParts(texts, (part) =>
-      model.graph.run(
-        part.map(({ encoded }) => encoded),
-        outputs,
-      ),
-    );
+    const isWhole = await runInHalves(texts, {
+      run: (part) => this.#run(part.filter(({ sample }) => !sample.isDropped)),
+      onSplit: (part, { code }) => {
+        // The halves fail of the same shortage, and say no more about the budget.
+        if (code !== 'out-of-memory' || part.length < texts.length) return;
+        const longest = part.reduce((length, text) => Math.max(length, text.length), 0);
+        budget.lower(Math.floor((longest * part.length) / 2));
+      },
+      onFailed: ({ sample }, error) => this.#fail(sample, error),
+    });
     this.#settle(texts, clock.monotonic() - startedAt, isWhole);
   }
 
@@ -141,42 +144,21 @@ export class TextLane implements TurnTaker {
     this.#samples = this.#samples.filter(({ hasEnded }) => !hasEnded);
   }
 
-  /** Runs texts together, and in halves when that fails; a text that fails alone fails its sample. Returns false when it was split. */
-  async #inParts(
-    texts: readonly WaitingText[],
-    run: (part: readonly WaitingText[]) => Promise<RowOutputs[]>,
-    isHalf = false,
-  ): Promise<boolean> {
-    const part = texts.filter(({ sample }) => !sample.isDropped);
-    if (part.length === 0) return true;
-    try {
-      const now = (): number => this.#options.clock.monotonic();
-      const startedAt = now();
-      const rows = await run(part);
-      // Each text is padded to the longest one, so all take the same share.
-      const shareMs = (now() - startedAt) / part.length;
-      for (const { sample } of part) sample.deviceMs += shareMs;
-      for (const [i, text] of part.entries()) {
-        this.#unfinished.add(text.sample, text.sample.finish(text, rows[i], part.length, now));
-      }
-      this.#unfinished.continue();
-      return true;
-    } catch (cause) {
-      const error = toLehrError(cause, 'engine-failed');
-      const longest = part.reduce((length, text) => Math.max(length, text.length), 0);
-      // The halves fail of the same shortage, and a text alone is never split; neither says more about the budget.
-      if (error.code === 'out-of-memory' && !isHalf && part.length > 1) {
-        this.#options.budget.lower(Math.floor((longest * part.length) / 2));
-      }
-      if (part.length === 1) {
-        this.#fail(part[0].sample, error);
-        return false;
-      }
-      const middle = Math.ceil(part.length / 2);
-      await this.#inParts(part.slice(0, middle), run, true);
-      await this.#inParts(part.slice(middle), run, true);
-      return false;
+  async #run(texts: readonly WaitingText[]): Promise<void> {
+    if (texts.length === 0) return;
+    const now = (): number => this.#options.clock.monotonic();
+    const startedAt = now();
+    const rows = await this.#options.model.graph.run(
+      texts.map(({ encoded }) => encoded),
+      [...new Set(texts.map(({ sample }) => sample.output))],
+    );
+    // Each text is padded to the longest one, so all take the same share.
+    const shareMs = (now() - startedAt) / texts.length;
+    for (const { sample } of texts) sample.deviceMs += shareMs;
+    for (const [i, text] of texts.entries()) {
+      this.#unfinished.add(text.sample, text.sample.finish(text, rows[i], texts.length, now));
     }
+    this.#unfinished.continue();
   }
 
   #fail(sample: SampleTexts, error: LehrError): void {

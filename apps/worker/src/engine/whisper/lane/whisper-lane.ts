@@ -16,6 +16,7 @@
  */
 import { type Clock, type LehrError, toLehrError, toPlainError } from '@lehr/shared';
 import type { RowCap } from '../../lanes/row-cap.ts';
+import { runInHalves } from '../../lanes/run-in-halves.ts';
 import type { TurnTaker } from '../../lanes/turns.ts';
 import type { FromEngine, SampleId, WhisperSample } from '../../protocol/messages.ts';
 import type { WhisperModel } from '../folder/whisper-folder.ts';
@@ -214,24 +215,11 @@ export class WhisperLane implements TurnTaker {
     }
   }
 
-  /** Runs windows together, and in halves when that fails; a window that fails alone has failed. Returns false when it was split. */
-  async #inParts(
+  #inParts(
     windows: readonly WhisperWindow[],
     run: (part: readonly WhisperWindow[]) => Promise<void>,
   ): Promise<boolean> {
-    try {
-      await run(windows);
-      return true;
-    } catch (error) {
-      if (windows.length === 1) {
-        this.#fail(windows[0], toLehrError(error, 'engine-failed'));
-        return false;
-      }
-      const middle = Math.ceil(windows.length / 2);
-      await this.#inParts(windows.slice(0, middle), run);
-      await this.#inParts(windows.slice(middle), run);
-      return false;
-    }
+    return runInHalves(windows, { run, onFailed: (window, error) => this.#fail(window, error) });
   }
 
   /** Returns the function that ends the measurement: it adds equal shares of the time to these windows, and returns the time in ms. */

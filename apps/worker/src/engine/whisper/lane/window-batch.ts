@@ -1,5 +1,6 @@
 /** Windows that share decoder calls: window i has row i of the decoder's batch. */
 import { type LehrError, toLehrError } from '@lehr/shared';
+import { runInHalves } from '../../lanes/run-in-halves.ts';
 import type { Decoder } from '../decoder.ts';
 import type { DecoderBatch, RowState } from '../decoder-batch.ts';
 import type { WhisperWindow } from './whisper-window.ts';
@@ -60,35 +61,25 @@ export class WindowBatch {
     this.#windows.push(...other.#windows);
   }
 
-  /**
-   * Writes one token for every window. A failed call is retried in halves, so that only the windows that cannot run fail;
-   * they are removed. Never rejects.
-   */
+  /** Writes one token for every window. Those that cannot run are removed. Never rejects. */
   async step(): Promise<StepOutcome> {
     const tokens = this.#windows.map((window) => window.nextToken);
     const failures = new Map<WhisperWindow, LehrError>();
     const written = new Map<WhisperWindow, { logits: Float32Array; batchSize: number }>();
     let tooMany: number | undefined;
-    const run = async (from: number, to: number): Promise<void> => {
-      try {
-        const padTo = this.#ladder.find((rung) => rung >= to - from) ?? 0;
-        const logits = await this.#decoder.step(this.#rows, tokens, { from, to, padTo });
-        for (const [i, row] of logits.entries()) {
-          written.set(this.#windows[from + i], { logits: row, batchSize: to - from });
-        }
-      } catch (cause) {
-        const error = toLehrError(cause, 'engine-failed');
-        if (to - from === 1) {
-          failures.set(this.#windows[from], error);
-          return;
-        }
-        if (error.code === 'out-of-memory') tooMany = to - from;
-        const middle = from + Math.ceil((to - from) / 2);
-        await run(from, middle);
-        await run(middle, to);
-      }
-    };
-    await run(0, tokens.length);
+    const hasRunWhole = await runInHalves([...tokens.keys()], {
+      run: async (rows) => {
+        const [from, batchSize] = [rows[0], rows.length];
+        const padTo = this.#ladder.find((rung) => rung >= batchSize) ?? 0;
+        const logits = await this.#decoder.step(this.#rows, tokens, { from, to: from + batchSize, padTo });
+        for (const [i, row] of rows.entries())
+          written.set(this.#windows[row], { logits: logits[i], batchSize });
+      },
+      onSplit: (rows, { code }) => {
+        if (code === 'out-of-memory') tooMany = rows.length;
+      },
+      onFailed: (row, error) => failures.set(this.#windows[row], error),
+    });
     this.#rows.advance();
     for (const [window, { logits, batchSize }] of written) {
       try {
@@ -99,8 +90,7 @@ export class WindowBatch {
     }
     this.removeWhere((window) => failures.has(window));
     return {
-      whole:
-        failures.size === 0 && [...written.values()].every(({ batchSize }) => batchSize === tokens.length),
+      whole: hasRunWhole && failures.size === 0,
       failures: [...failures].map(([window, error]) => ({ window, error })),
       tooMany,
     };
