@@ -89,7 +89,7 @@ export class Engine {
 
   /** How many lanes of picture sizes it remembers. */
   get lanes(): number {
-    return this.#lanes.diffusion.lanes + this.#bulk.diffusion.lanes;
+    return this.#lanes.diffusion.count + this.#bulk.diffusion.count;
   }
 
   /** Posts a preview of a running sample after its next step. */

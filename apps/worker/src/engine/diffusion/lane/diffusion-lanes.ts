@@ -1,12 +1,10 @@
 /** The diffusion part of the engine: its open models, a lane for each picture size, prompts before and latents after them. */
-
-import { RecentlyUsed } from '@lehr/shared';
 import { orClose } from '../../folder/open-whole.ts';
 import { weightsDigest } from '../../folder/weights-digest.ts';
-import { type EngineParts, isNotOpen, openedModel } from '../../lanes/engine-parts.ts';
+import { type EngineParts, openedModel } from '../../lanes/engine-parts.ts';
+import { ModelLanes } from '../../lanes/model-lanes.ts';
 import { ladderFor, RowCap } from '../../lanes/row-cap.ts';
 import { tunedSettings } from '../../lanes/tuned-settings.ts';
-import type { TurnTaker } from '../../lanes/turns.ts';
 import type { DiffusionSample, DiffusionToOpen, OpenedModel, SampleId } from '../../protocol/messages.ts';
 import { type DiffusionModel, openDiffusionModel } from '../folder/diffusion-folder.ts';
 import { refuseOtherSize } from '../folder/only-size.ts';
@@ -15,11 +13,9 @@ import type { LatentRgb } from '../latent-rgb.ts';
 import { cutOf } from '../text-encoder.ts';
 import type { VaeEncoder } from '../vae-encoder.ts';
 import { Checkpoints } from './checkpoints.ts';
-import { DecodeQueue } from './decode-queue.ts';
-import { EncodeQueue } from './encode-queue.ts';
 import { Lane } from './lane.ts';
 import { LaneSample } from './lane-sample.ts';
-import { PromptQueue } from './prompt-queue.ts';
+import { DecodeQueue, EncodeQueue, PromptQueue } from './sample-queues.ts';
 import { warmUp } from './warm-up.ts';
 
 interface OpenModel {
@@ -32,15 +28,7 @@ interface OpenModel {
   readonly warm: { readonly width: number; readonly height: number };
 }
 
-/** Callers choose the sizes of pictures. A lane without samples holds nothing but its measurements. */
-const MAX_LANES_KEPT = 64;
-
-export class DiffusionLanes {
-  readonly #parts: EngineParts;
-  readonly #models: Map<string, OpenModel>;
-  readonly #lanes = new RecentlyUsed<string, Lane>(MAX_LANES_KEPT, (lane) => lane.hasWork);
-  /** The model of each lane. */
-  readonly #laneModels = new WeakMap<Lane, string>();
+export class DiffusionLanes extends ModelLanes<OpenModel, DiffusionSample, Lane> {
   readonly #encodes: EncodeQueue;
   readonly #prompts: PromptQueue;
   readonly #decodes: DecodeQueue;
@@ -48,14 +36,13 @@ export class DiffusionLanes {
 
   /** With `beside`, these are further lanes of its open models. */
   constructor(parts: EngineParts, beside?: DiffusionLanes) {
+    super(parts, beside);
     const { clock, post, settings } = parts;
-    this.#parts = parts;
-    this.#models = beside ? beside.#models : new Map();
     this.#prompts = new PromptQueue({
       clock,
       post,
-      encoderOf: (ref) => this.#open(ref).model.textEncoder,
-      onEncoded: (sample) => this.#lane(sample.request).submit(sample),
+      encoderOf: (ref) => this.opened(ref).model.textEncoder,
+      onEncoded: (sample) => this.lane(sample.request).submit(sample),
     });
     this.#encodes = new EncodeQueue({
       clock,
@@ -63,8 +50,8 @@ export class DiffusionLanes {
       encoderOf: (request) => this.#encoder(request),
       onEncoded: (sample) => this.#prompts.submit(sample),
     });
-    this.#decodes = new DecodeQueue({ clock, post, vaeOf: (ref) => this.#open(ref).model.vae });
-    const weightsOf = (ref: string): string => this.#open(ref).weights;
+    this.#decodes = new DecodeQueue({ clock, post, vaeOf: (ref) => this.opened(ref).model.vae });
+    const weightsOf = (ref: string): string => this.opened(ref).weights;
     this.#checkpoints = beside
       ? beside.#checkpoints
       : settings.checkpoints && new Checkpoints({ settings: settings.checkpoints, clock, post, weightsOf });
@@ -72,8 +59,8 @@ export class DiffusionLanes {
 
   /** Loads a model and warms it up; rejects with `model-unavailable` and the reason. */
   async open(spec: DiffusionToOpen): Promise<OpenedModel> {
-    const { runtime, clock } = this.#parts;
-    const settings = tunedSettings(this.#parts.settings, spec.tuned);
+    const { runtime, clock } = this.parts;
+    const settings = tunedSettings(this.parts.settings, spec.tuned);
     const model = await openDiffusionModel(spec.folder, runtime, settings);
     const loadedAt = clock.monotonic();
     const warm = model.onlySize ?? spec.warmUp;
@@ -82,7 +69,7 @@ export class DiffusionLanes {
       await warmUp(model, warm, cap, clock),
       settings.checkpoints ? await weightsDigest(spec.folder) : '',
     ]);
-    this.#models.set(spec.ref, { model, cap, latentRgb, weights, warm });
+    this.add(spec.ref, { model, cap, latentRgb, weights, warm });
     const { batching, graphs } = model;
     const warmUpMs = clock.monotonic() - loadedAt;
     const opened = openedModel({ ref: spec.ref, batching, graphs, cap, warmUpMs });
@@ -90,13 +77,13 @@ export class DiffusionLanes {
   }
 
   /** Throws LehrError `invalid-input` for what the model or its sampler cannot do. */
-  submit({ checkpoint, ...request }: DiffusionSample): void {
-    const { model } = this.#open(request.model);
+  override submit({ checkpoint, ...request }: DiffusionSample): void {
+    const { model } = this.opened(request.model);
     refuseOtherSize(model.onlySize, request);
     if (request.image) this.#encoder(request);
     const { width, height } = latentSize(model, request);
     const latentLength = model.unet.latentChannels * width * height;
-    const arrivedAt = this.#parts.clock.monotonic();
+    const arrivedAt = this.parts.clock.monotonic();
     const sample = new LaneSample(
       request,
       model.schedulerConfig,
@@ -120,65 +107,35 @@ export class DiffusionLanes {
 
   /** Posts a checkpoint of a sample, if it has made steps. */
   checkpoint(id: SampleId): void {
-    const places = [...this.#lanes.values(), this.#decodes];
+    const places = [...this.lanes, this.#decodes];
     const sample = places.map((place) => place.find(id)).find((found) => found);
     if (sample) this.#checkpoints?.leaving(sample);
   }
 
-  /** Removes a sample, which takes no further step; returns false when there is no such sample. */
-  cancel(id: SampleId): boolean {
-    const places = [this.#encodes, this.#prompts, ...this.#lanes.values(), this.#decodes];
-    return places.some((place) => place.cancel(id));
-  }
-
-  /** How many lanes it remembers. */
-  get lanes(): number {
-    return this.#lanes.size;
-  }
-
   /** Posts a preview of a running sample after its next step. */
   preview(id: SampleId): void {
-    for (const lane of this.#lanes.values()) if (lane.preview(id)) return;
+    for (const lane of this.lanes) if (lane.preview(id)) return;
   }
 
   /** Pictures and prompts come first, because Turns prefers the first among equals: a new sample can then join the next step. */
-  turnTakers(): TurnTaker[] {
-    return [this.#encodes, this.#prompts, ...this.#lanes.values(), this.#decodes];
+  override turnTakers(): (Lane | EncodeQueue | PromptQueue | DecodeQueue)[] {
+    return [this.#encodes, this.#prompts, ...this.lanes, this.#decodes];
   }
 
-  /** Closes a model that has no sample left. */
-  async closeModel(ref: string): Promise<void> {
-    const open = this.#models.get(ref);
-    this.#models.delete(ref);
-    for (const [name, lane] of [...this.#lanes.entries()]) {
-      if (this.#laneModels.get(lane) === ref) this.#lanes.delete(name);
-    }
-    await open?.model.close();
-  }
-
-  async close(): Promise<void> {
-    for (const { model } of this.#models.values()) await model.close();
-    await this.#parts.noise?.close();
-  }
-
-  #open(ref: string): OpenModel {
-    const open = this.#models.get(ref);
-    if (!open) throw isNotOpen(ref);
-    return open;
+  override async close(): Promise<void> {
+    await super.close();
+    await this.parts.noise?.close();
   }
 
   /** Throws LehrError `invalid-input` when the model takes no picture of this size. */
   #encoder(request: DiffusionSample): VaeEncoder {
-    return encoderOf(request.model, this.#open(request.model).model.pictureInput, request);
+    return encoderOf(request.model, this.opened(request.model).model.pictureInput, request);
   }
 
-  #lane(request: DiffusionSample): Lane {
-    const known = this.#lanes.get(request.lane);
-    if (known) return known;
-    const { model, cap, latentRgb, warm } = this.#open(request.model);
-    const { clock, post, noise } = this.#parts;
+  protected override newLane(request: DiffusionSample, { model, cap, latentRgb, warm }: OpenModel): Lane {
+    const { clock, post, noise } = this.parts;
     const isWarm = request.width === warm.width && request.height === warm.height;
-    const lane = new Lane({
+    return new Lane({
       name: request.lane,
       unet: model.unet,
       size: latentSize(model, request),
@@ -192,9 +149,6 @@ export class DiffusionLanes {
       isDecodeCongested: () => this.#decodes.isCongested,
       onStepped: (samples) => this.#checkpoints?.stepped(samples),
     });
-    this.#lanes.set(request.lane, lane);
-    this.#laneModels.set(lane, request.model);
-    return lane;
   }
 }
 

@@ -13,7 +13,7 @@ interface OpenModel {
   readonly budget: TokenBudget;
 }
 
-export class TextLanes extends ModelLanes<OpenModel, TextSample> {
+export class TextLanes extends ModelLanes<OpenModel, TextSample, TextLane> {
   /** Loads a model and warms it up; rejects with `model-unavailable` and the reason. */
   async open({ ref, folder, variant, tuned }: TextToOpen): Promise<OpenedModel> {
     const { runtime, clock } = this.parts;
@@ -34,7 +34,11 @@ export class TextLanes extends ModelLanes<OpenModel, TextSample> {
     };
   }
 
-  protected override newLane(name: string, opened: OpenModel): TextLane {
+  override submit(request: TextSample): void {
+    this.lane(request).submit(request);
+  }
+
+  protected override newLane({ lane: name }: TextSample, opened: OpenModel): TextLane {
     const { clock, post, settings } = this.parts;
     const maxTexts = settings.rowCap === 'auto' ? Number.POSITIVE_INFINITY : settings.rowCap;
     return new TextLane({ name, ...opened, maxTexts, clock, post });

@@ -14,7 +14,7 @@ interface OpenModel {
   readonly caps: WhisperCaps;
 }
 
-export class WhisperLanes extends ModelLanes<OpenModel, WhisperSample> {
+export class WhisperLanes extends ModelLanes<OpenModel, WhisperSample, WhisperLane> {
   /** Loads a model and warms it up; rejects with `model-unavailable` and the reason. */
   async open({ ref, folder, variant, tuned }: WhisperToOpen): Promise<OpenedModel> {
     const { runtime, clock } = this.parts;
@@ -36,7 +36,11 @@ export class WhisperLanes extends ModelLanes<OpenModel, WhisperSample> {
     };
   }
 
-  protected override newLane(name: string, { model, caps }: OpenModel): WhisperLane {
+  override submit(request: WhisperSample): void {
+    this.lane(request).submit(request);
+  }
+
+  protected override newLane({ lane: name }: WhisperSample, { model, caps }: OpenModel): WhisperLane {
     const { clock, post } = this.parts;
     const ladder = ladderFor(decoderProvider(model));
     return new WhisperLane({ name, model, encoderCap: caps.encoder, cap: caps.decoder, ladder, clock, post });
