@@ -4,7 +4,7 @@ import {
   AUDIO_THREAD_READY,
   type AudioAnswer,
   type AudioTask,
-} from '../../apps/worker/src/parent/audio/audio-protocol.ts';
+} from '../../apps/worker/src/parent/audio/running-thread.ts';
 
 /** By the `maxSamples` of a cut. */
 export const FAULTS = { heap: 2, exits: 3, throws: 4 } as const;

@@ -4,7 +4,7 @@ import { dirname, join } from 'node:path';
 import type { CheckpointSettings } from '../../apps/worker/src/engine/protocol/messages.ts';
 import type { LatencyModel } from '../../apps/worker/src/engine/runtime/simulated.ts';
 import { AudioProcessor } from '../../apps/worker/src/parent/audio/audio-processor.ts';
-import { modelsToOpen } from '../../apps/worker/src/parent/models-to-open.ts';
+import { modelsToOpen } from '../../apps/worker/src/parent/open-parts.ts';
 import { sayToParent, watchParent } from '../../apps/worker/src/parent/parent.ts';
 import { StartReport } from '../../apps/worker/src/parent/reports/start-report.ts';
 import { mediaSource } from '../../apps/worker/src/parent/runs/media-source.ts';

@@ -4,8 +4,7 @@ import { pathToFileURL } from 'node:url';
 import { expect, onTestFinished, test } from 'vitest';
 import { AudioProcessor } from '../../apps/worker/src/parent/audio/audio-processor.ts';
 import type { AudioLimits } from '../../apps/worker/src/parent/audio/ffmpeg.ts';
-import { logMelWindow } from '../../apps/worker/src/parent/audio/log-mel.ts';
-import { loudestOf, recordingMel } from '../../apps/worker/src/parent/audio/recording-mel.ts';
+import { logMelWindow, loudestOf, recordingMel } from '../../apps/worker/src/parent/audio/log-mel.ts';
 import { cutAtSilences } from '../../apps/worker/src/parent/audio/silence.ts';
 import {
   readWaveform,

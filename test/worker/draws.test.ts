@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import sharp from 'sharp';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { readPngText } from '../../apps/worker/src/parent/delivery/png-text.ts';
+import { readPngText } from '../../apps/worker/src/parent/delivery/image-file.ts';
 import { startRedis, type TestRedis } from '../support/redis.ts';
 import { workerWorld } from '../support/worker-world.ts';
 

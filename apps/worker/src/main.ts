@@ -24,15 +24,13 @@ import { cacheSettings } from '@lehr/shared/model-cache';
 import { readWorkerSettings, tasksOf, type WorkerConfig } from './parent/env.ts';
 import { type HealthOptions, serveHealth } from './parent/health.ts';
 import { ModelFetcher } from './parent/model-fetcher.ts';
-import { modelsToOpen } from './parent/models-to-open.ts';
-import { observeWorker, readGaugesOf } from './parent/observe.ts';
-import { openParts } from './parent/open-parts.ts';
+import { observeWorker, readGaugesOf, workerCounts } from './parent/observe.ts';
+import { modelsToOpen, openParts } from './parent/open-parts.ts';
 import { sayToParent, watchParent } from './parent/parent.ts';
 import { StartReport } from './parent/reports/start-report.ts';
-import { workerCounts } from './parent/reports/worker-counts.ts';
 import type { WorkerParts } from './parent/runs/worker-parts.ts';
 import { spotNotice } from './parent/spot-notice.ts';
-import { engineEnvironment } from './parent/supervisor/engine-environment.ts';
+import { engineEnvironment } from './parent/supervisor/engine-process.ts';
 import { Worker } from './parent/worker.ts';
 
 /** The exit code of a program that a second signal ended. */

@@ -3,7 +3,7 @@ import type { Log } from '@lehr/shared';
 import type { TextProgressMessage } from '../engine/protocol/messages.ts';
 import type { JobSpans } from './reports/job-spans.ts';
 import type { LaneCalls } from './reports/running.ts';
-import type { LaneSpeeds } from './reports/speeds.ts';
+import type { LaneSpeeds } from './reports/worker-status.ts';
 import type { LaneRows } from './runs/lane-rows.ts';
 import type { Runs } from './runs/runs.ts';
 import type { WorkerObserver } from './runs/worker-parts.ts';

@@ -1,7 +1,18 @@
 /** The worker's metrics, made from its events. */
 import { type IntervalHistogram, monitorEventLoopDelay } from 'node:perf_hooks';
-import type { Metrics, MetricsPage } from '@lehr/shared';
-import { ERROR_CODES, type ErrorCode, type JobState, parseGroupQueueName, systemClock } from '@lehr/shared';
+import {
+  addCounter,
+  addHistogram,
+  type Counts,
+  ERROR_CODES,
+  type ErrorCode,
+  type JobState,
+  type Metrics,
+  type MetricsPage,
+  modelSuffix,
+  parseGroupQueueName,
+  systemClock,
+} from '@lehr/shared';
 import { JANITOR_ACTIONS } from '@lehr/shared/queue';
 import type { JobRun } from './runs/job-run.ts';
 import { PictureRun } from './runs/picture-run.ts';
@@ -206,4 +217,18 @@ export function showEventLoopDelay(
 function labelsOfQueue(queue: string): { model: string; version: string } {
   const group = parseGroupQueueName(queue);
   return { model: group?.model.name ?? 'unknown', version: group?.model.version ?? 'unknown' };
+}
+
+type Used = Pick<Metrics<'worker'>, 'requests' | 'queueTime' | 'upload'>;
+
+/** What this worker has counted since its start, for the picture of the traffic (GET /v1/traffic). */
+export async function workerCounts({ requests, queueTime, upload }: Used): Promise<Counts> {
+  const counts: Counts = {};
+  await addCounter(counts, requests, (labels) => `ended${modelSuffix(labels)}`);
+  await addCounter(counts, requests, (labels) =>
+    labels.outcome === 'failed' ? `failed${modelSuffix(labels)}` : undefined,
+  );
+  await addHistogram(counts, queueTime, 'claimed', modelSuffix);
+  await addHistogram(counts, upload, 'stored');
+  return counts;
 }

@@ -1,9 +1,17 @@
 /** Opens what a worker is built from: the Redis connections, the store, the audio threads. */
 import { hostname } from 'node:os';
 import { dirname } from 'node:path';
-import { claimStore, type Log, newWorkerId, type Settings, systemClock } from '@lehr/shared';
+import {
+  claimStore,
+  type Log,
+  newWorkerId,
+  type Registry,
+  type Settings,
+  systemClock,
+  type Task,
+} from '@lehr/shared';
 import { createEgress, parseAllowList } from '@lehr/shared/egress';
-import { cacheSettings } from '@lehr/shared/model-cache';
+import { cacheSettings, type ModelPlaces, versionFolder } from '@lehr/shared/model-cache';
 import { type ObjectStore, openConfiguredStore, storePlace } from '@lehr/shared/objects';
 import { GroupQueues, Repricer } from '@lehr/shared/queue';
 import { CheckpointStore, RecordStore } from '@lehr/shared/records';
@@ -16,11 +24,10 @@ import {
   redisReady,
 } from '@lehr/shared/redis';
 import { openTracing } from '@lehr/shared/tracing';
-import type { CheckpointSettings } from '../engine/protocol/messages.ts';
+import type { CheckpointSettings, ModelToOpen } from '../engine/protocol/messages.ts';
+import { providersOf } from '../engine/runtime/provider-library.ts';
 import { AudioProcessor } from './audio/audio-processor.ts';
 import { tasksOf, type WorkerConfig } from './env.ts';
-import { modelsToOpen } from './models-to-open.ts';
-import { providersOf } from './providers.ts';
 import { mediaSource } from './runs/media-source.ts';
 import { PictureReader } from './runs/picture-reader.ts';
 import { WORKER_TIMES, type WorkerObserver, type WorkerParts } from './runs/worker-parts.ts';
@@ -139,3 +146,23 @@ const fetchMediaFrom = (store: ObjectStore, config: WorkerConfig) =>
       picture: Math.min(config.LEHR_MAX_UPLOAD_MB * MB, MAX_PICTURE_BYTES),
     },
   });
+
+/** The models that a worker opens: every version of each model of its tasks. */
+export function modelsToOpen(registry: Registry, tasks: readonly Task[], places: ModelPlaces): ModelToOpen[] {
+  return registry.models
+    .filter((model) => tasks.includes(model.task))
+    .flatMap((model) =>
+      model.versions.map((version): ModelToOpen => {
+        const location = {
+          ref: `${model.name}@${version.version}`,
+          folder: versionFolder(version, places),
+          ...(version.tuned && { tuned: version.tuned }),
+        };
+        if (model.task !== 'diffusion') {
+          return { ...location, task: model.task, ...(model.variant && { variant: model.variant }) };
+        }
+        const { width, height } = model.defaults;
+        return { ...location, task: 'diffusion', warmUp: { width, height } };
+      }),
+    );
+}

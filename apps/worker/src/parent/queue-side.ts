@@ -13,9 +13,8 @@ import { Claimer, type GroupHead, Janitor, Leases, WorkflowRunner } from '@lehr/
 import { JobFinisher } from './delivery/job-finisher.ts';
 import type { OutputStore } from './delivery/output-store.ts';
 import { ActiveJobs } from './intake/active-jobs.ts';
-import { subscribeToAnnouncements } from './intake/announcements.ts';
 import { DirectRuns } from './intake/direct-runs.ts';
-import { GroupList } from './intake/group-list.ts';
+import { GroupList, subscribeToAnnouncements } from './intake/group-list.ts';
 import { IdleWatch } from './intake/idle-watch.ts';
 import { Intake } from './intake/intake.ts';
 import { Quarantine } from './intake/quarantine.ts';

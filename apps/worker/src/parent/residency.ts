@@ -13,9 +13,13 @@ import {
 } from '@lehr/shared';
 import type { GroupHead } from '@lehr/shared/queue';
 import { bytesOf, filesState } from '../engine/folder/files-state.ts';
-import { ElsewhereLoaded } from './reports/elsewhere-loaded.ts';
-import { WaitingMemory } from './reports/waiting-memory.ts';
-import { chooseMove, type ModelMove, type ModelState } from './supervisor/choose-models.ts';
+import {
+  chooseMove,
+  ElsewhereLoaded,
+  type ModelMove,
+  type ModelState,
+  WaitingMemory,
+} from './supervisor/choose-models.ts';
 import type { ModelPlace } from './supervisor/engine-models.ts';
 import type { EngineSupervisor } from './supervisor/engine-supervisor.ts';
 

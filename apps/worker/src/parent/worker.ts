@@ -7,8 +7,7 @@
  */
 import { readFleet } from '@lehr/shared';
 import type { ModelToOpen } from '../engine/protocol/messages.ts';
-import { OutputStore } from './delivery/output-store.ts';
-import type { StoreBreaker } from './delivery/store-breaker.ts';
+import { OutputStore, type StoreBreaker } from './delivery/output-store.ts';
 import { EngineSide } from './engine-side.ts';
 import { QueueSide } from './queue-side.ts';
 import { FleetReporter } from './reports/fleet-reporter.ts';

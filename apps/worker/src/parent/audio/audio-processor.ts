@@ -4,16 +4,12 @@
  * gets a new process or thread.
  */
 import { type ErrorCode, LehrError, type PriorityClass } from '@lehr/shared';
-import type { AudioAnswer, AudioTask } from './audio-protocol.ts';
 import { type DecodedAudio, decodeAudio } from './decode.ts';
-import type { AudioLimits } from './ffmpeg.ts';
-import { ffmpegProblem } from './ffmpeg-check.ts';
-import type { LogMelConfig } from './log-mel.ts';
-import { MemorySupply } from './memory-supply.ts';
-import { type RecordingPart, rangesToHear } from './recording-mel.ts';
-import { RunningThread } from './running-thread.ts';
+import { type AudioLimits, ffmpegProblem } from './ffmpeg.ts';
+import { type LogMelConfig, type RecordingPart, rangesToHear } from './log-mel.ts';
+import { type AudioAnswer, type AudioTask, RunningThread } from './running-thread.ts';
 import type { SampleRange } from './silence.ts';
-import { type SlotRequest, Slots } from './slots.ts';
+import { MemorySupply, type SlotRequest, Slots } from './slots.ts';
 import { sizeOf, type Waveform, waveformBytes } from './waveform.ts';
 
 export type { SampleRange } from './silence.ts';

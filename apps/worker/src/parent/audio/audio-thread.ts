@@ -1,9 +1,8 @@
 /** Entry of an audio thread: computes windows and cuts of waveforms, so that the parent's event loop stays free. */
 import { parentPort } from 'node:worker_threads';
 import { toLehrError, unreachable } from '@lehr/shared';
-import { AUDIO_THREAD_READY, type AudioAnswer, type AudioTask } from './audio-protocol.ts';
-import { logMelWindow } from './log-mel.ts';
-import { loudestOf, recordingMel } from './recording-mel.ts';
+import { logMelWindow, loudestOf, recordingMel } from './log-mel.ts';
+import { AUDIO_THREAD_READY, type AudioAnswer, type AudioTask } from './running-thread.ts';
 import { cutAtSilences } from './silence.ts';
 import { readWaveform } from './waveform.ts';
 

@@ -1,9 +1,10 @@
 /** Any audio file to a 16 kHz mono waveform. The bytes decide what the file is, and samples are counted while they are decoded. */
-import { type AudioLimits, type DecodeOptions, decodeWithFfmpeg } from './ffmpeg.ts';
+
+import { LehrError } from '@lehr/shared';
+import { type AudioLimits, type DecodeOptions, decodeWithFfmpeg, tooLong } from './ffmpeg.ts';
 import { type AudioFormat, sniffFormat } from './sniff.ts';
 import { isPlain, plainSamples, readWavHeader } from './wav.ts';
-import { WAVEFORM_RATE, type Waveform } from './waveform.ts';
-import { WaveformSink } from './waveform-sink.ts';
+import { WAVEFORM_RATE, type Waveform, WaveformWriter } from './waveform.ts';
 
 export interface DecodedAudio {
   readonly waveform: Waveform;
@@ -43,4 +44,35 @@ function samplesOf(
     if (isPlain(header)) return plainSamples(header);
   }
   return decodeWithFfmpeg(bytes, format, limits, options);
+}
+
+/** Collects the samples of a waveform and counts them as they arrive. */
+class WaveformSink {
+  readonly #maxDurationS: number;
+  readonly #writer = new WaveformWriter();
+
+  constructor(maxDurationS: number) {
+    this.#maxDurationS = maxDurationS;
+  }
+
+  /**
+   * Throws LehrError `too-large` as soon as the sound is longer than allowed, and `invalid-audio` for NaN.
+   */
+  write(samples: Float32Array): void {
+    if (this.#writer.length + samples.length > this.#maxDurationS * WAVEFORM_RATE)
+      throw tooLong(this.#maxDurationS);
+    for (let i = 0; i < samples.length; i++) {
+      if (Number.isNaN(samples[i])) {
+        throw new LehrError('invalid-audio', 'The file holds samples that are no numbers (NaN or infinite).');
+      }
+    }
+    this.#writer.append(samples);
+  }
+
+  /** Throws LehrError `invalid-audio` when there was no sound at all. */
+  finish(): Waveform {
+    if (this.#writer.length === 0)
+      throw new LehrError('invalid-audio', 'The file holds no sound (0 samples).');
+    return this.#writer.finish();
+  }
 }

@@ -4,13 +4,12 @@
  * the kernel, which hold even when this process has ended.
  */
 import { spawn } from 'node:child_process';
+import { readFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { LehrError } from '@lehr/shared';
 import { type SourceSound, sourceSound, statedDurationS } from './ffmpeg-report.ts';
-import { processorSeconds } from './processor-time.ts';
 import type { AudioFormat } from './sniff.ts';
 import { WAVEFORM_RATE } from './waveform.ts';
-import { tooLong } from './waveform-sink.ts';
 
 export interface AudioLimits {
   /** Seconds of sound, counted as they are decoded, whatever the file says. */
@@ -234,3 +233,48 @@ const unavailable = (why: string): LehrError =>
   new LehrError('unavailable', `This worker cannot decode audio: ${why}`);
 
 const invalid = (message: string): LehrError => new LehrError('invalid-audio', message);
+
+/** One sample of 16-bit PCM, mono, 8 kHz. */
+const ONE_SAMPLE = Buffer.from(
+  '524946462600000057415645666d74201000000001000100401f0000803e00000200100064617461020000000000',
+  'hex',
+);
+const LIMITS = { maxDurationS: 1, timeoutMs: 10_000 };
+
+/** Decodes a file of one sample. Undefined when that works, else why it does not, in a sentence. */
+export async function ffmpegProblem(ffmpeg?: string): Promise<string | undefined> {
+  try {
+    for await (const _ of decodeWithFfmpeg(ONE_SAMPLE, 'wav', LIMITS, ffmpeg ? { ffmpeg } : {}));
+    return undefined;
+  } catch (error) {
+    return error instanceof LehrError && error.code === 'unavailable'
+      ? error.message
+      : 'This worker cannot decode audio: its ffmpeg fails on a valid WAV file.';
+  }
+}
+
+/** Fields of /proc/<pid>/stat behind the name of the program: time in user mode and in the kernel. See proc(5). */
+const USER_TIME = 11;
+const SYSTEM_TIME = 12;
+/** The unit of these fields: sysconf(_SC_CLK_TCK), which is 100 on every Linux that Node.js runs on. */
+const TICKS_PER_S = 100;
+
+/** Seconds over all threads; undefined when the process is gone, and on systems without /proc. */
+function processorSeconds(pid: number): number | undefined {
+  try {
+    const stat = readFileSync(`/proc/${pid}/stat`, 'latin1');
+    // The name may hold spaces and parentheses.
+    const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
+    return (Number(fields[USER_TIME]) + Number(fields[SYSTEM_TIME])) / TICKS_PER_S;
+  } catch {
+    return undefined;
+  }
+}
+
+/** `source` is given when it allows less than the model does; the message then names it. */
+export function tooLong(maxDurationS: number, source?: SourceSound): LehrError {
+  const seconds = `The audio is longer than the ${maxDurationS} seconds allowed`;
+  if (!source) return new LehrError('too-large', `${seconds}.`);
+  const { channels, sampleRate } = source;
+  return new LehrError('too-large', `${seconds} for ${channels} channels at ${sampleRate} Hz.`);
+}

@@ -1,7 +1,54 @@
+/** The audio thread as the parent sees it, and the messages between them: one task at a time, one answer to each. */
 import { once } from 'node:events';
 import { Worker } from 'node:worker_threads';
-import { LehrError } from '@lehr/shared';
-import { AUDIO_THREAD_READY, type AudioAnswer, type AudioTask } from './audio-protocol.ts';
+import { type ErrorCode, LehrError } from '@lehr/shared';
+import type { LogMelConfig, RecordingPart } from './log-mel.ts';
+import type { SampleRange } from './silence.ts';
+import type { Waveform } from './waveform.ts';
+
+interface MelTask {
+  readonly type: 'mel';
+  readonly waveform: Waveform;
+  readonly startSample: number;
+  /** Samples from here on count as silence. */
+  readonly endSample: number;
+  readonly config: LogMelConfig;
+}
+
+/** A window as part of its recording: `recordingMel`. */
+interface PartTask {
+  readonly type: 'part';
+  readonly waveform: Waveform;
+  readonly startSample: number;
+  readonly config: LogMelConfig;
+  readonly loudest: number | undefined;
+}
+
+interface LoudestTask {
+  readonly type: 'loudest';
+  readonly waveform: Waveform;
+  readonly range: SampleRange;
+  readonly config: LogMelConfig;
+}
+
+interface CutTask {
+  readonly type: 'cut';
+  readonly waveform: Waveform;
+  readonly maxSamples: number;
+}
+
+export type AudioTask = MelTask | PartTask | LoudestTask | CutTask;
+
+export type AudioAnswer =
+  /** [melBins, frames], row-major. */
+  | { readonly type: 'mel'; readonly mel: Float32Array }
+  | ({ readonly type: 'part' } & RecordingPart)
+  | { readonly type: 'loudest'; readonly loudest: number }
+  | { readonly type: 'cut'; readonly ranges: readonly SampleRange[] }
+  | { readonly type: 'failed'; readonly failure: { readonly code: ErrorCode; readonly message: string } };
+
+/** The first message of a thread: its modules are loaded. */
+export const AUDIO_THREAD_READY = 'ready';
 
 /** For the thread's JavaScript heap: a window needs a few MiB. Waveforms are outside of it. */
 const HEAP_MB = 256;

@@ -1,9 +1,9 @@
-/** Fails a job that this worker has claimed and does not run. */
+/** The ends of claimed jobs that this worker does not run: they fail, or are set aside for a process that can read their record. */
 import type { ErrorCode, JobState, Log, PlainError, WorkerId } from '@lehr/shared';
 import type { Claim, GroupQueues, Leases, WorkflowRunner } from '@lehr/shared/queue';
-import { type RecordStore, toStoredError } from '@lehr/shared/records';
+import { isNewer, type RecordStore, toStoredError, type Unreadable } from '@lehr/shared/records';
 
-export interface GiveUpParts {
+interface GiveUpParts {
   readonly worker: WorkerId;
   readonly queues: GroupQueues;
   readonly records: RecordStore;
@@ -30,4 +30,23 @@ export async function giveUp(
   const parent = started.record?.parent;
   if (parent) await workflows.advance(parent);
   await queues.of(claim.queue).fail(claim, `${error.code}: ${error.message}`);
+}
+
+const DAMAGED: PlainError = {
+  code: 'internal',
+  message: 'The record of the job is damaged and cannot be read.',
+};
+
+/**
+ * Fails a job whose record is damaged. A job of a newer version leaves the queue with its attempt uncounted: the janitor of a
+ * process that can read it queues it again. Handed back, it would be claimed again at once.
+ */
+export async function setAside(parts: GiveUpParts, claim: Claim, unreadable: Unreadable): Promise<void> {
+  if (!isNewer(unreadable)) return giveUp(parts, claim, DAMAGED);
+  const { records, leases, queues, log } = parts;
+  const { jobId: id, token: lease } = claim;
+  log.warn({ job: id, ...unreadable }, 'set a job aside: a newer version of Lehr wrote it');
+  await records.apply([{ move: 'requeue', id, lease, refund: true }]);
+  leases.remove(claim);
+  await queues.of(claim.queue).fail(claim, `set aside: version ${unreadable.version} wrote it`);
 }

@@ -2,17 +2,16 @@
  * Stores the outputs of jobs, with retries: the bytes are the result of the engine's work, so an outage of the store must not
  * cost a second attempt.
  */
-import { type Clock, LehrError, type Log, type ObjectKey, retry } from '@lehr/shared';
+import { backoffMs, type Clock, LehrError, type Log, type ObjectKey, retry } from '@lehr/shared';
 import type { ObjectInfo, ObjectStore } from '@lehr/shared/objects';
 import type { Attempt } from './attempt.ts';
-import { StoreBreaker } from './store-breaker.ts';
 
 const RETRIES = { firstMs: 200, maxMs: 5_000 };
 
 /** A write that takes longer than this shows that the store is in trouble, although it has not failed. */
 const SLOW_MS = 10_000;
 
-export interface OutputStoreOptions {
+interface OutputStoreOptions {
   readonly store: ObjectStore;
   readonly clock: Clock;
   readonly log: Log;
@@ -116,5 +115,90 @@ export class OutputStore {
     } catch (error) {
       log.warn({ job: attempt.record.id, error }, 'unused outputs could not be removed');
     }
+  }
+}
+
+interface StoreBreakerOptions {
+  /** Rejects while the store takes no writes. */
+  readonly check: () => Promise<void>;
+  readonly clock: Clock;
+  readonly log: Log;
+}
+
+/** Outputs that wait in memory. A picture takes some MB, so this is some hundred of them. */
+const MAX_PENDING_BYTES = 256 * 1024 * 1024;
+const CHECKS = { firstMs: 1_000, maxMs: 15_000 };
+
+/**
+ * Stops the claiming of jobs whose outputs could not be stored.
+ *
+ *   closed -> waiting   a write fails or takes long, or too many bytes wait to be written
+ *   waiting -> closed   all of them are written
+ *   any -> open         the retries of a write were used up, and the store's own check fails too
+ *   open -> closed      the check passes
+ */
+export class StoreBreaker {
+  readonly #options: StoreBreakerOptions;
+  #troubled = 0;
+  #pendingBytes = 0;
+  #isOpen = false;
+
+  constructor(options: StoreBreakerOptions) {
+    this.#options = options;
+  }
+
+  get isOpen(): boolean {
+    return this.#isOpen;
+  }
+
+  /** Bytes of outputs that are not written yet. */
+  get pendingBytes(): number {
+    return this.#pendingBytes;
+  }
+
+  /** Whether further jobs may be claimed. */
+  get isClosed(): boolean {
+    return !this.#isOpen && this.#troubled === 0 && this.#pendingBytes < MAX_PENDING_BYTES;
+  }
+
+  /** Follows one write from its first attempt to its end. */
+  follow(bytes: number): { readonly markTroubled: () => void; readonly end: () => void } {
+    let isTroubled = false;
+    this.#pendingBytes += bytes;
+    return {
+      markTroubled: () => {
+        if (!isTroubled) this.#troubled += 1;
+        isTroubled = true;
+      },
+      end: () => {
+        if (isTroubled) this.#troubled -= 1;
+        this.#pendingBytes -= bytes;
+      },
+    };
+  }
+
+  /** The retries of a write are used up. Returns whether the store is down; if so, the breaker is open until it is back. */
+  async isStoreDown(): Promise<boolean> {
+    if (this.#isOpen || (await this.#isUp())) return this.#isOpen;
+    if (!this.#isOpen) void this.#waitUntilUp();
+    return true;
+  }
+
+  async #waitUntilUp(): Promise<void> {
+    const { clock, log } = this.#options;
+    this.#isOpen = true;
+    log.error({}, 'the store takes no writes; no job is claimed until it does');
+    for (let failures = 1; this.#isOpen; failures++) {
+      await clock.sleep(backoffMs(CHECKS, failures));
+      if (await this.#isUp()) this.#isOpen = false;
+    }
+    log.info({}, 'the store takes writes again');
+  }
+
+  #isUp(): Promise<boolean> {
+    return this.#options.check().then(
+      () => true,
+      () => false,
+    );
   }
 }

@@ -1,5 +1,7 @@
-/** The group queues that this worker serves. New and retired groups are announced. */
-import { formatModelRef, parseGroupQueueName } from '@lehr/shared';
+/**
+ * Which groups of jobs this worker serves, and the announcements that it subscribes to: new and retired groups, and cancels of its jobs.
+ */
+import { formatModelRef, type JobId, parseGroupQueueName, type WorkerId } from '@lehr/shared';
 import type { Keys, Redis } from '@lehr/shared/redis';
 
 export class GroupList {
@@ -64,4 +66,29 @@ export class GroupList {
   #note(group: string, change: 'new' | 'retired'): void {
     for (const announced of this.#loads) announced.set(group, change);
   }
+}
+
+interface AnnouncementsOptions {
+  readonly subscriber: Redis;
+  readonly keys: Keys;
+  readonly worker: WorkerId;
+  readonly onGroup: (queue: string) => void;
+  readonly onRetired: (queue: string) => void;
+  readonly onCancel: (job: JobId) => void;
+  /** The subscription is active again after the connection was lost; announcements in between were missed. */
+  readonly onReconnect: () => void;
+}
+
+/** Resolves when the subscription is active. */
+export async function subscribeToAnnouncements(options: AnnouncementsOptions): Promise<void> {
+  const { subscriber, keys, worker, onGroup, onRetired, onCancel, onReconnect } = options;
+  subscriber.on('message', (channel: string, text: string) => {
+    if (channel === keys.groups) onGroup(text);
+    else if (channel === keys.retiredGroups) onRetired(text);
+    else if (channel === keys.cancel(worker)) onCancel(text as JobId);
+  });
+  const subscribe = () => subscriber.subscribe(keys.groups, keys.retiredGroups, keys.cancel(worker));
+  // ioredis subscribes again by itself, but does not tell when Redis has answered. A failure means another reconnect.
+  subscriber.on('ready', () => void subscribe().then(onReconnect, () => {}));
+  await subscribe();
 }

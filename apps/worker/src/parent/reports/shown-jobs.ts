@@ -1,11 +1,12 @@
 /** What callers see of jobs while they run: progress, previews and partial texts. A write of it also says when a job must be stopped. */
-import type { Outcome } from '@lehr/shared/records';
+
+import type { Log } from '@lehr/shared';
+import type { Outcome, RecordStore } from '@lehr/shared/records';
 import type { ToEngine } from '../../engine/protocol/messages.ts';
 import type { StopReason } from '../delivery/attempt.ts';
 import type { JobRun } from '../runs/job-run.ts';
 import type { TextPart } from '../runs/transcript-builder.ts';
 import type { WorkerParts } from '../runs/worker-parts.ts';
-import { PartialTextWriter } from './partial-text.ts';
 import { Previews } from './previews.ts';
 import { ProgressWriter } from './progress.ts';
 
@@ -53,5 +54,24 @@ export class ShownJobs {
     this.follow(run, outcome);
     if (code === 'stale' || code === 'ended' || code === 'missing') stopRun(run, { kind: 'lost' });
     else if (cancelRequested) stopRun(run, { kind: 'canceled' });
+  }
+}
+
+/** Writes the parts of a transcript's text to the job's event stream while the job runs. */
+class PartialTextWriter {
+  readonly #records: RecordStore;
+  readonly #log: Log;
+
+  constructor(records: RecordStore, log: Log) {
+    this.#records = records;
+    this.#log = log;
+  }
+
+  /** A failed write is not retried: the whole text follows with the job's end. */
+  write(run: JobRun, part: TextPart): void {
+    const { id } = run.record;
+    this.#records
+      .apply([{ move: 'output', id, lease: run.lease, data: { text: part.text, offset: part.offset } }])
+      .catch((error: unknown) => this.#log.debug({ job: id, error }, 'partial text could not be written'));
   }
 }

@@ -1,9 +1,20 @@
-/** What charging a job for its real cost takes, of whatever task it is. */
-import { type Clock, retry, type WorkerStatus } from '@lehr/shared';
+/** Charges jobs for their real cost, which the API could only estimate when it admitted them. */
+import {
+  type Clock,
+  LehrError,
+  type Log,
+  laneSpeed,
+  retry,
+  speechCostMs,
+  textCostMs,
+  toLehrError,
+  type WorkerStatus,
+} from '@lehr/shared';
 import type { Repriced, Repricer } from '@lehr/shared/queue';
 import { isRedisOutage } from '@lehr/shared/redis';
+import type { JobRun } from './job-run.ts';
 
-export interface ChargeOptions {
+interface ChargeOptions {
   readonly repricer: Pick<Repricer, 'reprice'>;
   readonly clock: Pick<Clock, 'sleep'>;
   /** The lanes of this worker, with their speeds. */
@@ -13,7 +24,7 @@ export interface ChargeOptions {
 const RETRIES = { firstMs: 500, maxMs: 500 };
 
 /** A job must not fail because Redis is away: the charge is made once it is back. It may be repeated. */
-export const throughOutages = (
+const throughOutages = (
   charge: () => Promise<Repriced>,
   clock: Pick<Clock, 'sleep'>,
   signal: AbortSignal,
@@ -26,3 +37,54 @@ export const throughOutages = (
       if (signal.aborted || !isRedisOutage(error)) throw error;
     },
   });
+
+/** Rejects with LehrError `rate-limited` when the key of the job owes more than its budget refills in a minute. */
+export type ChargeAudio = (run: JobRun, audioS: number) => Promise<void>;
+
+/** Charges a speech job for its audio when it is decoded: the API has priced it by its bytes, which may hold hours of sound. */
+export const chargeAudio =
+  ({ repricer, clock, lanes }: ChargeOptions): ChargeAudio =>
+  async ({ record, lease, signal }, audioS) => {
+    const costMs = speechCostMs(audioS, record.queue, lanes());
+    // A stale attempt learns about its end elsewhere.
+    const repriced = await throughOutages(() => repricer.reprice(record, lease, costMs), clock, signal);
+    if (repriced.code !== 'refused') return;
+    throw new LehrError(
+      'rate-limited',
+      `The ${Math.ceil(audioS)} seconds of audio cost about ${seconds(costMs)} engine seconds. This key may spend ` +
+        `${seconds(record.payer?.budget_ms ?? 0)} per minute and owes ${seconds(repriced.owedMs)} for earlier jobs.`,
+    );
+  };
+
+/** To a tenth, so that the budget of a key is shown as it was set. */
+const seconds = (ms: number): number => Math.ceil(ms / 100) / 10;
+
+/**
+ * Refuses nothing: the work is done, and what its key then owes delays the key's next jobs. A charge that Redis rejects is logged, and the
+ * job keeps the price at which it was admitted. Rejects only for a run that was stopped.
+ */
+export type ChargeTokens = (run: JobRun, tokens: number) => Promise<void>;
+
+/** Charges a text job for the tokens that the model read: the API has priced it by its characters. */
+export const chargeTokens =
+  ({ repricer, clock, lanes, log }: ChargeOptions & { readonly log: Pick<Log, 'error'> }): ChargeTokens =>
+  async ({ record, lease, signal, direct }, tokens) => {
+    const costMs = textCostMs(tokens, laneSpeed(record.queue, lanes()));
+    // Charged with its end.
+    if (direct) {
+      direct.costMs = costMs;
+      return;
+    }
+    // The charge of a short text is often right, and a round trip counts for it.
+    if (costMs === record.cost) return;
+    // A stale attempt learns about its end elsewhere.
+    try {
+      await throughOutages(() => repricer.reprice(record, lease, costMs, { isDone: true }), clock, signal);
+    } catch (error) {
+      if (signal.aborted) throw error;
+      log.error(
+        { job: record.id, error: toLehrError(error) },
+        'a text job could not be charged for its tokens',
+      );
+    }
+  };

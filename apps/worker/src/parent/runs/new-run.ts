@@ -13,16 +13,13 @@ import type { JobRecord } from '@lehr/shared/records';
 import type { z } from 'zod';
 import type { OpenedModel } from '../../engine/protocol/messages.ts';
 import type { AudioProcessor } from '../audio/audio-processor.ts';
-import type { ChargeAudio } from './charge-audio.ts';
-import type { ChargeTokens } from './charge-tokens.ts';
+import type { ChargeAudio, ChargeTokens } from './charge.ts';
 import type { JobRun } from './job-run.ts';
 import type { FetchMedia } from './media-source.ts';
-import type { ModelEntries } from './model-entries.ts';
 import { type PictureParts, PictureRun } from './picture-run.ts';
+import type { ModelEntries } from './served-models.ts';
 import { SpeechRun } from './speech-run.ts';
-import { TextRun } from './text-run.ts';
-import type { FetchTexts } from './text-source.ts';
-import { checkType, type TextInput } from './text-work.ts';
+import { checkType, type FetchTexts, type TextInput, TextRun } from './text-run.ts';
 import type { TextPart } from './transcript-builder.ts';
 
 export interface RunParts extends Omit<PictureParts, 'guidance'> {

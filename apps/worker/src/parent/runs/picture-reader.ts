@@ -3,8 +3,7 @@
  * before a file is fetched, and before it is decoded. Tenants take turns, and one tenant gets no more once it holds half of a limit.
  */
 import type { PriorityClass } from '@lehr/shared';
-import { MemorySupply } from '../audio/memory-supply.ts';
-import { type SlotRequest, Slots } from '../audio/slots.ts';
+import { MemorySupply, type SlotRequest, Slots } from '../audio/slots.ts';
 import { decodedBytes, type PixelSize, readPicture } from './picture-input.ts';
 
 export interface PictureReaderOptions {

@@ -1,7 +1,10 @@
 import { parseRegistry } from '@lehr/shared';
+import type { Claim } from '@lehr/shared/queue';
+import type { JobRecord } from '@lehr/shared/records';
 import { expect, test } from 'vitest';
-import { ModelEntries } from './model-entries.ts';
-import { ServedModels } from './served-models.ts';
+import type { OpenedModel } from '../../engine/protocol/messages.ts';
+import { newRun, type RunParts } from './new-run.ts';
+import { ModelEntries, ServedModels } from './served-models.ts';
 
 test('A job of texts counts as at most an eighth of its lane, so that the jobs of others are claimed beside it', () => {
   const registry = parseRegistry(
@@ -10,4 +13,87 @@ test('A job of texts counts as at most an eighth of its lane, so that the jobs o
   const models = new ServedModels(() => [], new ModelEntries(registry, () => []), ['text', 'diffusion']);
   expect(models.mostRows('text.minilm@1', 8192)).toBe(1024);
   expect(models.mostRows('diffusion.tiny@1.64x64', 8)).toBe(Number.POSITIVE_INFINITY);
+});
+
+const LISTED = `models:
+  - name: listener
+    task: whisper
+    versions: [{ version: "1", path: listener }]
+    limits: { max_audio_s: 90 }
+  - name: turbo
+    task: diffusion
+    family: lcm
+    versions: [{ version: "1", path: turbo }]
+    defaults: { width: 64, height: 64, steps: 2, guidance: 5, sampler: ddim }
+`;
+const STAYS = `models:
+  - name: other
+    task: diffusion
+    versions: [{ version: "1", path: other }]
+    defaults: { width: 64, height: 64, steps: 2, guidance: 5, sampler: ddim }
+`;
+const LISTENER = { ref: 'listener@1', whisper: {} } as OpenedModel;
+const TURBO = { ref: 'turbo@1' } as OpenedModel;
+const LISTENER_LANE = 'whisper.listener@1';
+const TURBO_LANE = 'diffusion.turbo@1.64x64';
+
+/** The entries after models.yaml has lost the models of LISTED, and with them what jobs are assumed to need. */
+function left(open: readonly OpenedModel[]): { entries: ModelEntries; served: ServedModels } {
+  const registry = parseRegistry(LISTED);
+  const entries = new ModelEntries(registry, () => open);
+  registry.replaceBy(parseRegistry(STAYS));
+  entries.readRegistry();
+  return { entries, served: new ServedModels(() => open, entries, ['diffusion', 'whisper']) };
+}
+
+test('A model that leaves models.yaml keeps its limits and defaults while it is open', () => {
+  const { served } = left([LISTENER, TURBO]);
+  expect(served.maxAudioS(LISTENER_LANE)).toBe(90);
+  expect(served.usualRows(LISTENER_LANE)).toBe(1);
+  expect(served.usualRows(TURBO_LANE)).toBe(1);
+});
+
+test('The entry of a model that is neither in models.yaml nor open is dropped', () => {
+  const { entries } = left([TURBO]);
+  expect([entries.find('listener@1'), entries.find('other@1')?.name]).toEqual([undefined, 'other']);
+});
+
+test('A picture job that was claimed before its model left models.yaml takes the rows that the model needs', () => {
+  const { entries } = left([TURBO]);
+  const input = {
+    prompt: 'a kite',
+    width: 64,
+    height: 64,
+    steps: 2,
+    guidance: 5,
+    sampler: 'ddim',
+    seed: 1,
+    n: 3,
+    negative_prompt: '',
+    output_format: 'png',
+    embed_prompt: false,
+  };
+  const record = { id: 'job_1', type: 'text-to-image', model: 'turbo@1', queue: TURBO_LANE, input };
+  const claim = { jobId: 'job_1', queue: TURBO_LANE, token: 'lease' } as Claim;
+  const parts = { entries, models: [TURBO] } as unknown as RunParts;
+  expect(newRun(claim, record as unknown as JobRecord, 0, parts).firstRows).toBe(3);
+});
+
+test('A speech job whose model has no limits here is handed to another worker', () => {
+  const { entries } = left([]);
+  const input = {
+    audio: { kind: 'url', url: 'https://example.org/memo.wav' },
+    language: null,
+    task: 'transcribe',
+    prompt: '',
+    temperature: 0,
+    timestamps: 'segment',
+    mode: 'sequential',
+  };
+  const record = { id: 'job_1', type: 'speech-to-text', model: 'listener@1', queue: LISTENER_LANE, input };
+  const claim = { jobId: 'job_1', queue: LISTENER_LANE, token: 'lease' } as Claim;
+  const parts = { entries, models: [LISTENER] } as unknown as RunParts;
+  expect(() => newRun(claim, record as unknown as JobRecord, 0, parts)).toThrow(
+    'does not have listener@1 open',
+  );
 });

@@ -20,7 +20,7 @@ import type { SegmentMessage, WhisperAbilities } from '../../engine/protocol/mes
 import type { AudioProcessor, SampleRange } from '../audio/audio-processor.ts';
 import type { Waveform } from '../audio/waveform.ts';
 import type { OutputStore } from '../delivery/output-store.ts';
-import type { ChargeAudio } from './charge-audio.ts';
+import type { ChargeAudio } from './charge.ts';
 import { JobRun, type SampleResult, type SampleRun } from './job-run.ts';
 import type { FetchMedia } from './media-source.ts';
 import { roundedMs } from './timeline.ts';

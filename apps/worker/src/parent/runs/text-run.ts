@@ -3,25 +3,40 @@ import { randomUUID } from 'node:crypto';
 import {
   type Clock,
   estimateTokens,
+  type FillMaskInput,
   type JobMetrics,
+  LehrError,
   MAX_INLINE_TEXT_BYTES,
   type Progress,
   type StoredTextOutput,
+  type StoredTextResult,
+  type TextClassificationInput,
+  type TextEmbeddingInput,
   type TextItem,
+  TextItemsSchema,
+  type TextJobType,
+  type TextsSource,
   type TextTimings,
+  type TokenClassificationInput,
+  toObjectKey,
 } from '@lehr/shared';
+import type { ObjectStore } from '@lehr/shared/objects';
 import type { Claim } from '@lehr/shared/queue';
 import type { JobRecord, Move } from '@lehr/shared/records';
 import { inPart } from '@lehr/shared/tracing';
-import type { AnsweredMessage, SampleId, TextAbilities, TextSample } from '../../engine/protocol/messages.ts';
+import type {
+  AnsweredMessage,
+  SampleId,
+  TextAbilities,
+  TextAnswers,
+  TextSample,
+} from '../../engine/protocol/messages.ts';
 import type { OutputStore } from '../delivery/output-store.ts';
-import type { ChargeTokens } from './charge-tokens.ts';
+import type { ChargeTokens } from './charge.ts';
 import { JobRun, type SampleResult, type SampleRun } from './job-run.ts';
-import type { FetchTexts } from './text-source.ts';
-import { resultOf, type TextInput, workOf } from './text-work.ts';
 import { roundedMs } from './timeline.ts';
 
-export interface TextParts {
+interface TextParts {
   readonly store: Pick<OutputStore, 'put'>;
   readonly clock: Clock;
   readonly fetchTexts: FetchTexts;
@@ -170,4 +185,68 @@ export class TextRun extends JobRun {
   #rowsOf(texts: readonly TextItem[]): number {
     return Math.min(estimateTokens(texts), texts.length * this.#parts.abilities.maxTokens);
   }
+}
+
+/** Rejects with a LehrError: `invalid-input` or `storage-failed`. */
+export type FetchTexts = (texts: TextsSource, signal: AbortSignal) => Promise<readonly TextItem[]>;
+
+/** The texts of a job: in its record, or, if they are many, in the object store. */
+export const textSource =
+  (store: ObjectStore): FetchTexts =>
+  async (texts, signal) => {
+    if (!('kind' in texts)) return texts;
+    const object = await store.get(toObjectKey(texts.key));
+    if (!object) throw new LehrError('invalid-input', 'The texts of the job have been deleted.');
+    const chunks: Uint8Array[] = [];
+    for await (const chunk of object.body) {
+      signal.throwIfAborted();
+      chunks.push(chunk);
+    }
+    return TextItemsSchema.parse(JSON.parse(Buffer.concat(chunks).toString('utf8')));
+  };
+
+export type TextInput =
+  | ({ readonly type: 'text-embedding' } & TextEmbeddingInput)
+  | ({ readonly type: 'text-classification' } & TextClassificationInput)
+  | ({ readonly type: 'fill-mask' } & FillMaskInput)
+  | ({ readonly type: 'token-classification' } & TokenClassificationInput);
+
+/** The input of a text job in the words of the engine, and the engine's answers in the words of the record. */
+function workOf(input: TextInput): TextSample['work'] {
+  switch (input.type) {
+    case 'text-embedding':
+      return { type: input.type, normalize: input.normalize, dimensions: input.dimensions };
+    case 'text-classification':
+      return { type: input.type, topK: input.top_k, function: input.function };
+    case 'fill-mask':
+      return { type: input.type, topK: input.top_k };
+    case 'token-classification':
+      return { type: input.type, aggregation: input.aggregation, ignoreLabels: input.ignore_labels };
+  }
+}
+
+function resultOf(answers: TextAnswers): StoredTextResult {
+  switch (answers.type) {
+    case 'text-embedding': {
+      const { values, dimensions } = answers;
+      // Every machine that ONNX Runtime runs on stores numbers little-endian.
+      const bytes = Buffer.from(values.buffer, values.byteOffset, values.byteLength);
+      return { embeddings: bytes.toString('base64'), dimensions };
+    }
+    case 'text-classification':
+      return { labels: answers.labels.map((labels) => [...labels]) };
+    case 'fill-mask':
+      return { fills: answers.fills.map((masks) => masks.map((fills) => [...fills])) };
+    case 'token-classification':
+      return { entities: answers.entities.map((entities) => [...entities]) };
+  }
+}
+
+/** Throws LehrError `invalid-input` for a type of job that the outputs of the model do not answer. */
+export function checkType(type: TextJobType, types: readonly TextJobType[], ref: string): void {
+  if (types.includes(type)) return;
+  throw new LehrError(
+    'invalid-input',
+    `${ref} cannot run jobs of type ${type}; its graph answers: ${types.join(', ')}.`,
+  );
 }

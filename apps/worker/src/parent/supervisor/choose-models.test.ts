@@ -6,6 +6,7 @@ import {
   type ModelMove,
   type ModelState,
   patienceMs,
+  WaitingMemory,
 } from './choose-models.ts';
 
 const NOW = 1_000_000;
@@ -231,4 +232,20 @@ test('However much work two models have, each keeps its room for its patience', 
   }
   expect(moves).toBeGreaterThan(10);
   expect(moves).toBeLessThanOrEqual(1_000_000 / MIN_PATIENCE_MS);
+});
+
+const jobs = (count: number) => ({ jobs: count, oldestMs: 100 });
+
+test('A model that a partial look did not see keeps the jobs of an earlier look, for ten seconds', () => {
+  const memory = new WaitingMemory();
+  memory.add(new Map([['a@1', jobs(3)]]), false, 0);
+  const second = memory.add(new Map([['b@1', jobs(1)]]), false, 500);
+  expect([...second.keys()].sort()).toEqual(['a@1', 'b@1']);
+  expect([...memory.add(new Map(), false, 10_200).keys()]).toEqual(['b@1']);
+});
+
+test('A look that saw all groups counts alone', () => {
+  const memory = new WaitingMemory();
+  memory.add(new Map([['a@1', jobs(3)]]), false, 0);
+  expect([...memory.add(new Map([['b@1', jobs(1)]]), true, 500).keys()]).toEqual(['b@1']);
 });

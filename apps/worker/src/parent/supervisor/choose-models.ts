@@ -1,3 +1,5 @@
+import { formatModelRef, parseGroupQueueName, type WorkerId, type WorkerStatus } from '@lehr/shared';
+
 /**
  * Which models a worker with a memory budget loads and unloads next. Pure.
  *
@@ -158,3 +160,63 @@ function prefetch(models: readonly ModelState[], fits: (model: ModelState) => bo
 const byLastUse = (a: ModelState, b: ModelState): number => (a.usedAt ?? -1) - (b.usedAt ?? -1);
 
 const sumOf = (models: readonly ModelState[]): number => models.reduce((sum, { bytes }) => sum + bytes, 0);
+
+/** Which models other live workers have loaded with room for jobs, and since when this worker has seen that. */
+export class ElsewhereLoaded {
+  readonly #worker: WorkerId;
+  /** By `name@version`; times of the monotonic clock. */
+  #since: ReadonlyMap<string, number> = new Map();
+
+  /** `worker`: this one. */
+  constructor(worker: WorkerId) {
+    this.#worker = worker;
+  }
+
+  /** Undefined: no other worker has the model. */
+  since(ref: string): number | undefined {
+    return this.#since.get(ref);
+  }
+
+  read(fleet: readonly WorkerStatus[], now: number): void {
+    const refs = new Set<string>();
+    for (const worker of fleet) {
+      if (worker.id === this.#worker || worker.draining || worker.quarantined !== undefined) continue;
+      for (const { ref } of worker.models) if (hasRoom(worker, ref)) refs.add(ref);
+      for (const { ref, state } of worker.residency?.models ?? []) if (state === 'loading') refs.add(ref);
+    }
+    this.#since = new Map([...refs].map((ref) => [ref, this.#since.get(ref) ?? now]));
+  }
+}
+
+/** A worker is full when each of its lanes of the model is. */
+function hasRoom({ lanes }: WorkerStatus, ref: string): boolean {
+  const ofModel = lanes.filter(({ queue }) => {
+    const group = parseGroupQueueName(queue);
+    return group !== undefined && formatModelRef(group.model) === ref;
+  });
+  return ofModel.length === 0 || ofModel.some(({ rows, row_cap }) => rows < row_cap);
+}
+
+/**
+ * The jobs that wait for each model, when one look at the queues does not see all groups: what an earlier look saw is kept for a while. Else
+ * a model for which room is being made would seem to have no work, and its place would be given back.
+ */
+interface Waiting {
+  readonly jobs: number;
+  readonly oldestMs: number;
+}
+
+/** In this time the looks at the queues, twice a second, see about 480 groups. */
+const KEPT_MS = 10_000;
+
+export class WaitingMemory {
+  readonly #seen = new Map<string, { readonly waiting: Waiting; readonly at: number }>();
+
+  /** `isWhole`: the look saw all groups with waiting jobs. `now` is of the monotonic clock, ms. */
+  add(found: ReadonlyMap<string, Waiting>, isWhole: boolean, now: number): ReadonlyMap<string, Waiting> {
+    if (isWhole) this.#seen.clear();
+    for (const [ref, waiting] of found) this.#seen.set(ref, { waiting, at: now });
+    for (const [ref, { at }] of this.#seen) if (now - at > KEPT_MS) this.#seen.delete(ref);
+    return new Map([...this.#seen].map(([ref, { waiting }]) => [ref, waiting]));
+  }
+}

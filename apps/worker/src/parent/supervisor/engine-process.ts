@@ -37,7 +37,7 @@ export interface EngineProcess {
   close(graceMs: number): Promise<void>;
 }
 
-export interface EngineListener {
+interface EngineListener {
   onMessage(message: EngineEvent): void;
   /** Not called after `close`. */
   onExit(exit: EngineExit): void;
@@ -172,4 +172,54 @@ function opened(child: ChildProcess, options: EngineOptions): Promise<OpenResult
       () => {},
     );
   });
+}
+
+/** By its name, a variable may hold a secret, or belongs to Lehr, which gives the engine its settings in a message. */
+const WITHHELD = /^(?:LEHR_(?!TEST_)|AWS_|REDIS)|KEY|SECRET|TOKEN|PASSW|CREDENTIAL|AUTH/i;
+/** The address of a proxy or a database may have a password in it. */
+const URL_WITH_PASSWORD = /^[a-z][a-z0-9+.-]*:\/\/[^/\s@]*:[^/\s@]*@/i;
+
+/**
+ * For the allocator of glibc, in bytes. By default it keeps most of the memory of a closed model of less than about 30 MB: measured with the
+ * demo model, all of it; with these limits, none.
+ */
+const RETURN_MEMORY = { MALLOC_MMAP_THRESHOLD_: '65536', MALLOC_TRIM_THRESHOLD_: '65536' };
+
+/**
+ * The environment of the engine process, without secrets: it parses files of models and needs no Redis, store or API. The rest is passed on:
+ * paths of libraries, and settings of CUDA and ONNX Runtime.
+ */
+export const engineEnvironment = (
+  env: Readonly<Record<string, string | undefined>>,
+  closesModels = false,
+): Record<string, string> =>
+  Object.fromEntries(
+    Object.entries({ ...(closesModels && RETURN_MEMORY), ...env }).filter(
+      (entry): entry is [string, string] =>
+        entry[1] !== undefined && !WITHHELD.test(entry[0]) && !URL_WITH_PASSWORD.test(entry[1]),
+    ),
+  );
+
+type Submit = Extract<ToEngine, { type: 'submit' }>;
+
+/**
+ * Sends the samples that are submitted in one turn of the event loop as one message: the jobs of a claim start together. A message that is
+ * no `submit` is sent at once, after the samples submitted before it.
+ */
+export function submitTogether(send: (message: ToEngine) => void): (message: ToEngine) => void {
+  let unsent: Submit['samples'][number][] = [];
+  const flush = (): void => {
+    const samples = unsent;
+    unsent = [];
+    if (samples.length > 0) send({ type: 'submit', samples });
+  };
+  return (message) => {
+    if (message.type !== 'submit') {
+      flush();
+      send(message);
+      return;
+    }
+    if (unsent.length === 0) setImmediate(flush);
+    unsent.push(...message.samples);
+  };
 }

@@ -1,6 +1,6 @@
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
-import { ffmpegProblem } from '../../parent/audio/ffmpeg-check.ts';
+import { ffmpegProblem } from '../../parent/audio/ffmpeg.ts';
 import type { Check } from './check.ts';
 
 /** Whether speech jobs could be decoded on this machine, by decoding a small file. */

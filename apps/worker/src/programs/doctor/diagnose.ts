@@ -23,7 +23,7 @@ import {
   redisAddress,
   withLocalRedis,
 } from '@lehr/shared/redis';
-import { providersOf } from '../../parent/providers.ts';
+import { providersOf } from '../../engine/runtime/provider-library.ts';
 import { checkAudio } from './audio-check.ts';
 import type { Check } from './check.ts';
 import { checkModels, checkProviders, type DeviceChoice } from './model-checks.ts';

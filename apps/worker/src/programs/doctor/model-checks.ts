@@ -3,9 +3,8 @@ import type { Registry, Task } from '@lehr/shared';
 import { type ModelPlaces, versionFolder } from '@lehr/shared/model-cache';
 import { openFolder } from '../../engine/models/open-folder.ts';
 import { onnxRuntime } from '../../engine/runtime/onnx.ts';
-import { missingLibrary } from '../../engine/runtime/provider-library.ts';
+import { AUTO_PROVIDERS, missingLibrary } from '../../engine/runtime/provider-library.ts';
 import type { Provider } from '../../engine/runtime/runtime.ts';
-import { AUTO_PROVIDERS } from '../../parent/providers.ts';
 import type { Check } from './check.ts';
 
 export interface DeviceChoice {

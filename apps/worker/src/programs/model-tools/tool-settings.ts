@@ -4,8 +4,8 @@ import { readFile, rename, writeFile } from 'node:fs/promises';
 import { dirname, resolve } from 'node:path';
 import { envSchema, homeModelsFile, parseRegistry, type Registry, readConfig } from '@lehr/shared';
 import { acquireLock, type CacheSettings, cacheSettings, type ModelPlaces } from '@lehr/shared/model-cache';
+import { providersOf } from '../../engine/runtime/provider-library.ts';
 import type { Provider } from '../../engine/runtime/runtime.ts';
-import { providersOf } from '../../parent/providers.ts';
 
 const ToolEnv = envSchema(
   'LEHR_HOME',

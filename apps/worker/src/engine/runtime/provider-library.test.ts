@@ -2,8 +2,7 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
-import { hasWebgpuDriver, missingLibrary } from '../engine/runtime/provider-library.ts';
-import { AUTO_PROVIDERS, providersOf } from './providers.ts';
+import { AUTO_PROVIDERS, hasWebgpuDriver, missingLibrary, providersOf } from './provider-library.ts';
 
 test('LEHR_DEVICE=auto tries the installed providers in order and ends with the CPU', () => {
   const providers = providersOf('auto');
