@@ -2,9 +2,9 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
-import { largestDifference } from '../../apps/worker/src/engine/runtime/largest-difference.ts';
 import { onnxRuntime } from '../../apps/worker/src/engine/runtime/onnx.ts';
 import type { InferenceRuntime } from '../../apps/worker/src/engine/runtime/runtime.ts';
+import { largestDifference } from '../../apps/worker/src/engine/runtime/tensor.ts';
 import { openWhisperModel } from '../../apps/worker/src/engine/whisper/folder/whisper-folder.ts';
 import { logMelWindow } from '../../apps/worker/src/parent/audio/log-mel.ts';
 import { decode, encode, type GraphProto } from '../../packages/onnx-model/src/index.ts';

@@ -3,7 +3,7 @@
  * output for a sample. It is summed with the sample's latent, and with noise, in the same pass: every pass over the values of a
  * sample takes the engine about as long, whatever it computes. All arrays are as long as the latent.
  */
-import { halfValues } from '../runtime/half.ts';
+import { halfValues } from '@lehr/onnx-model';
 import type { Mix } from './samplers/prediction.ts';
 
 /** What the model gave for a sample, as float32 or as float16. A scale of 1 gives the prompt's prediction. */

@@ -1,5 +1,5 @@
 /** What a run of a UNet gave: one prediction per row, in the float type of the graph until a sample reads its own. */
-import { toFloat32 } from '../runtime/half.ts';
+import { toFloat32 } from '@lehr/onnx-model';
 import { allFinite, type FloatType, type Tensor } from '../runtime/tensor.ts';
 import type { Guided } from './guidance.ts';
 import { ModelOutput } from './model-output.ts';

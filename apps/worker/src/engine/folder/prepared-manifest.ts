@@ -4,11 +4,11 @@
  */
 import { createHash } from 'node:crypto';
 import { createReadStream } from 'node:fs';
-import { readFile, stat } from 'node:fs/promises';
+import { readdir, readFile, stat } from 'node:fs/promises';
 import { cpus } from 'node:os';
 import { join } from 'node:path';
 import { pipeline } from 'node:stream/promises';
-import { OPTIMIZATIONS, TUNED_DEVICES } from '@lehr/shared';
+import { LehrError, OPTIMIZATIONS, TUNED_DEVICES } from '@lehr/shared';
 import { z } from 'zod';
 
 export const PREPARED_FOLDER = '.lehr-prepared';
@@ -92,4 +92,44 @@ async function sha256Of(path: string): Promise<string> {
   const hash = createHash('sha256');
   await pipeline(createReadStream(path, { highWaterMark: 1024 * 1024 }), hash);
   return hash.digest('hex');
+}
+
+/**
+ * Files that may lie beside the graphs and draw nothing: the manifest of a fetched folder (@lehr/shared/model-cache), and weights of
+ * other programs, which may be as large as the model.
+ */
+const NOT_OF_THE_MODEL = /^lehr-model\.json$|\.(?:safetensors|bin|ckpt|pt|msgpack|h5|md)$/i;
+const CHUNK_BYTES = 1024 * 1024;
+
+/**
+ * A digest of a model's files: two folders with the same digest draw the same pictures.
+ *
+ * SHA-256 of the names and contents of the files in the folder and its folders. Throws LehrError `model-unavailable`.
+ */
+export async function weightsDigest(folder: string): Promise<string> {
+  const hash = createHash('sha256');
+  try {
+    const files = (await filesIn(folder)).filter((name) => !NOT_OF_THE_MODEL.test(name)).sort();
+    for (const name of files) {
+      const digest = createHash('sha256');
+      await pipeline(createReadStream(join(folder, name), { highWaterMark: CHUNK_BYTES }), digest);
+      hash.update(JSON.stringify([name, digest.digest('hex')]));
+    }
+  } catch (cause) {
+    throw new LehrError('model-unavailable', `The files of ${folder} could not be read.`, { cause });
+  }
+  return hash.digest('hex');
+}
+
+/** Paths of the files in a folder of models and in its folders, of which there is one level; links lead to files elsewhere. */
+async function filesIn(folder: string, level = 0): Promise<string[]> {
+  const names: string[] = [];
+  for (const entry of await readdir(join(folder), { withFileTypes: true })) {
+    // What `lehr models prepare` keeps draws the same pictures within a tolerance.
+    if (entry.name.startsWith(PREPARED_FOLDER)) continue;
+    if (!entry.isDirectory()) names.push(entry.name);
+    else if (level === 0)
+      names.push(...(await filesIn(join(folder, entry.name), 1)).map((name) => `${entry.name}/${name}`));
+  }
+  return names;
 }

@@ -1,4 +1,5 @@
-import type { Clock } from '@lehr/shared';
+import { availableParallelism } from 'node:os';
+import type { Clock, Optimization, Tuned } from '@lehr/shared';
 import type { EngineSettings, FromEngine, GraphReport, OpenedModel } from '../protocol/messages.ts';
 import type { Batching, InferenceRuntime } from '../runtime/runtime.ts';
 import type { RowCap } from './row-cap.ts';
@@ -35,3 +36,36 @@ export const openedModel = ({ ref, batching, graphs, cap, warmUpMs }: WarmModel)
 
 export const isNotOpen = (ref: string): Error =>
   new Error(`Model ${ref} is not open in this engine. This is a bug in Lehr.`);
+
+interface OpenSettings extends EngineSettings {
+  readonly optimization?: Optimization;
+  /** In place of the model's. */
+  readonly variant?: string;
+}
+
+/**
+ * The settings with which one model is opened: those of the worker, and what `lehr tune` found for it.
+ *
+ * What `tuned` says for the first device of the engine. What the worker's own variables set wins, because they are of this machine:
+ * LEHR_THREADS, LEHR_ROW_CAP, and LEHR_DEVICE when it names a device. `cores`: threads of the machine.
+ */
+export function tunedSettings(
+  settings: EngineSettings,
+  tuned: Tuned | undefined,
+  cores = availableParallelism(),
+): OpenSettings {
+  const [first, ...more] = settings.providers;
+  const found = tuned?.[first];
+  if (!found) return settings;
+  const { device, threads, row_cap: rowCap, optimization, variant } = found;
+  const isOffered = device !== undefined && more.includes(device);
+  const wantedThreads = settings.threads ?? (threads && Math.min(threads, cores));
+  return {
+    ...settings,
+    ...(wantedThreads !== undefined && { threads: wantedThreads }),
+    ...(isOffered && { providers: [device, ...settings.providers.filter((each) => each !== device)] }),
+    rowCap: settings.rowCap === 'auto' ? (rowCap ?? 'auto') : settings.rowCap,
+    ...(optimization && { optimization }),
+    ...(variant !== undefined && { variant }),
+  };
+}

@@ -24,7 +24,7 @@ interface FolderToOpen {
   /** `name@version`. */
   readonly ref: string;
   readonly folder: string;
-  /** How to run it, by the first device of the engine (tuned-settings.ts). */
+  /** How to run it, by the first device of the engine (lanes/engine-parts.ts). */
   readonly tuned?: Tuned;
 }
 

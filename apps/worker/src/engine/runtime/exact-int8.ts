@@ -19,9 +19,8 @@ import {
   withFileSource,
   writeStoredModel,
 } from '@lehr/onnx-model';
-import { readGraph } from './graph-file.ts';
+import { readGraph, weightsPlace } from './external-data.ts';
 import type { GraphSource } from './runtime.ts';
-import { weightsPlace } from './weights-place.ts';
 
 /** For a session: weights beyond 64 are computed as uint8 where the processor needs it, from the level `extended` of optimization on. */
 export const EXACT_INT8 = { x64quantprecision: '1' };

@@ -2,18 +2,33 @@
  * A model file may name other files that hold its weights. A name that leads out of the model's folder would let a
  * downloaded model read any file of the machine (CVE-2022-25882, CVE-2024-27318), so such models are refused.
  */
+
+import { lstatSync } from 'node:fs';
+import { basename } from 'node:path';
 import {
   type AttributeProto,
   EXTERNAL,
   type GraphProto,
+  memorySource,
   type NodeProto,
+  readStoredModel,
   type SparseTensorProto,
   type StoredModel,
   type TensorProto,
+  withFileSource,
 } from '@lehr/onnx-model';
 import { LehrError } from '@lehr/shared';
-import { readGraph } from './graph-file.ts';
 import type { GraphSource } from './runtime.ts';
+
+/** Reads a graph without its weights. Throws LehrError `model-unavailable` when it is not an ONNX model. */
+export function readGraph({ path, bytes }: GraphSource): StoredModel {
+  try {
+    return bytes ? readStoredModel(memorySource(bytes)) : withFileSource(path, readStoredModel);
+  } catch (cause) {
+    const reason = cause instanceof Error ? cause.message : String(cause);
+    throw new LehrError('model-unavailable', `${path} is not a readable ONNX file: ${reason}`, { cause });
+  }
+}
 
 /** Reads the graph without its weights. Throws LehrError `model-unavailable` when a name leads out of the folder. */
 export function checkExternalData(source: GraphSource): void {
@@ -86,3 +101,10 @@ function collectTensor(tensor: TensorProto | null | undefined, locations: Set<st
   // A tensor without a name for its file is refused too: an empty location is not inside the folder.
   for (const name of names.length > 0 ? names : ['']) locations.add(name);
 }
+
+/**
+ * The name by which a rewritten graph refers to the weights inside its own file. Undefined for a link, whose weights must be copied: ONNX
+ * Runtime refuses external data that is outside the folder of the graph ("escapes model directory").
+ */
+export const weightsPlace = (path: string): string | undefined =>
+  lstatSync(path).isSymbolicLink() ? undefined : basename(path);

@@ -1,4 +1,4 @@
-import { toFloat16 } from './half.ts';
+import { toFloat16 } from '@lehr/onnx-model';
 import type { FloatType, Tensor } from './tensor.ts';
 
 /**

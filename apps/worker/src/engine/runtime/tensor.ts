@@ -1,5 +1,5 @@
 /** Tensors as plain data: a type, dimensions and one flat typed array, row-major. */
-import { toFloat16, toFloat32 } from './half.ts';
+import { toFloat16, toFloat32 } from '@lehr/onnx-model';
 
 interface TensorData {
   float32: Float32Array;
@@ -80,4 +80,14 @@ export function numberTensor(
     case 'int64':
       return { type, data: BigInt64Array.from(values, (value) => BigInt(Math.round(value))), dims };
   }
+}
+
+/** The largest difference of two arrays at one index. Infinity when either holds a NaN, so that a NaN never counts as equal. */
+export function largestDifference(a: Float32Array, b: Float32Array): number {
+  let largest = 0;
+  for (let i = 0; i < a.length; i += 1) {
+    const difference = Math.abs(a[i] - b[i]);
+    if (!(difference <= largest)) largest = Number.isNaN(difference) ? Number.POSITIVE_INFINITY : difference;
+  }
+  return largest;
 }

@@ -1,5 +1,5 @@
 /** The data of the rows that share decoder calls, and the feeds made from it; decoder.ts runs the calls. */
-import { toFloat16 } from '../runtime/half.ts';
+import { toFloat16 } from '@lehr/onnx-model';
 import type { FloatType, Tensor } from '../runtime/tensor.ts';
 import { type DecoderSizes, layerNames, MASK_INPUT, POSITIONS_INPUT } from './decoder-graphs.ts';
 import { type FloatData, RowBuffer } from './row-buffer.ts';

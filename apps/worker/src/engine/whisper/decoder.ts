@@ -2,7 +2,7 @@
  * Whisper's decoder: `start` reads prompts of equal length in one call, `step` takes one token for every row of a batch. A
  * row's results do not depend on the other rows of its batch.
  */
-import { toFloat32 } from '../runtime/half.ts';
+import { toFloat32 } from '@lehr/onnx-model';
 import type { Batching } from '../runtime/runtime.ts';
 import type { Tensor } from '../runtime/tensor.ts';
 import { DecoderBatch, type RowState } from './decoder-batch.ts';

@@ -1,7 +1,8 @@
 /** Log-mel windows to audio features. */
+
+import { toFloat16, toFloat32 } from '@lehr/onnx-model';
 import { LehrError } from '@lehr/shared';
 import { expectInputs, expectOutput, expectSize, expectType } from '../runtime/graph-values.ts';
-import { toFloat16, toFloat32 } from '../runtime/half.ts';
 import { RowStack } from '../runtime/row-stack.ts';
 import type { RuntimeSession } from '../runtime/runtime.ts';
 import { FLOAT_TYPES, type FloatType } from '../runtime/tensor.ts';

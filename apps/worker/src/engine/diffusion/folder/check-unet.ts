@@ -2,8 +2,7 @@
  * Checks on the loaded session that each row keeps its own timestep: two rows at different timesteps run together and
  * then alone, and the results must agree. A rewired graph is used only when they do.
  */
-
-import { largestDifference } from '../../runtime/largest-difference.ts';
+import { largestDifference } from '../../runtime/tensor.ts';
 import type { LatentSize, Unet, UnetRow } from '../unet.ts';
 
 /** Far apart, whole numbers, and inside every noise schedule of 1000 timesteps. */

@@ -1,8 +1,7 @@
 /** Opens a Stable Diffusion folder: tokenizer, text encoder, UNet, VAE and noise schedule, ready to run. */
 import { join } from 'node:path';
 import { LehrError } from '@lehr/shared';
-import { reportOf } from '../../folder/graph-report.ts';
-import { openWhole } from '../../folder/open-whole.ts';
+import { openWhole, reportOf } from '../../folder/open-whole.ts';
 import type {
   Batching,
   GraphReport,

@@ -2,7 +2,7 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { LehrError } from '@lehr/shared';
-import { reportOf } from '../../folder/graph-report.ts';
+import { reportOf } from '../../folder/open-whole.ts';
 import type { GraphReport, InferenceRuntime, LoadOptions } from '../../runtime/runtime.ts';
 import type { PictureSize, VaeConfig } from '../vae.ts';
 import { type LatentShape, openVaeEncoder, type VaeEncoder } from '../vae-encoder.ts';

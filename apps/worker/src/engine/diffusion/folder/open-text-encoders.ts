@@ -1,7 +1,7 @@
 /** Opens the text encoder of a Stable Diffusion folder, the two of an SDXL folder, or the second alone of a refiner, each with its tokenizer. */
 import { join } from 'node:path';
 import { LehrError } from '@lehr/shared';
-import { reportOf } from '../../folder/graph-report.ts';
+import { reportOf } from '../../folder/open-whole.ts';
 import type { GraphReport, InferenceRuntime, LoadOptions } from '../../runtime/runtime.ts';
 import { PairedTextEncoder } from '../paired-text-encoder.ts';
 import { type PromptEncoder, TextEncoder, type TextEncoderOptions } from '../text-encoder.ts';

@@ -18,7 +18,7 @@ import {
   writeStoredModel,
 } from '@lehr/onnx-model';
 import { toLehrError } from '@lehr/shared';
-import { weightsPlace } from '../../runtime/weights-place.ts';
+import { weightsPlace } from '../../runtime/external-data.ts';
 import { type UnetInputNames, unetInputNames } from '../unet-inputs.ts';
 
 export type Rewiring =

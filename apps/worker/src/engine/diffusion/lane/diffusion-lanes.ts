@@ -1,10 +1,9 @@
 /** The diffusion part of the engine: its open models, a lane for each picture size, prompts before and latents after them. */
 import { orClose } from '../../folder/open-whole.ts';
-import { weightsDigest } from '../../folder/weights-digest.ts';
-import { type EngineParts, openedModel } from '../../lanes/engine-parts.ts';
+import { weightsDigest } from '../../folder/prepared-manifest.ts';
+import { type EngineParts, openedModel, tunedSettings } from '../../lanes/engine-parts.ts';
 import { ModelLanes } from '../../lanes/model-lanes.ts';
 import { ladderFor, RowCap } from '../../lanes/row-cap.ts';
-import { tunedSettings } from '../../lanes/tuned-settings.ts';
 import type { DiffusionSample, DiffusionToOpen, OpenedModel, SampleId } from '../../protocol/messages.ts';
 import { type DiffusionModel, openDiffusionModel } from '../folder/diffusion-folder.ts';
 import { refuseOtherSize } from '../folder/only-size.ts';

@@ -3,8 +3,7 @@
  * rung of the row ladder for as long as more rows increase the throughput, and fits the map that makes previews.
  */
 import { type Clock, LehrError } from '@lehr/shared';
-import { climbLadder } from '../../lanes/climb-ladder.ts';
-import { ROW_LADDER, type RowCap } from '../../lanes/row-cap.ts';
+import { climbLadder, ROW_LADDER, type RowCap } from '../../lanes/row-cap.ts';
 import { probeRow } from '../folder/check-unet.ts';
 import type { DiffusionModel } from '../folder/diffusion-folder.ts';
 import { fitLatentRgb, type LatentRgb } from '../latent-rgb.ts';

@@ -6,8 +6,8 @@ import { expect, test } from 'vitest';
 import { tempFolder } from '../../../../../../test/support/tiny-models.ts';
 import { openDiffusionModel } from '../../diffusion/folder/diffusion-folder.ts';
 import { createSamplerRun } from '../../diffusion/samplers/index.ts';
-import { largestDifference } from '../../runtime/largest-difference.ts';
 import { onnxRuntime } from '../../runtime/onnx.ts';
+import { largestDifference } from '../../runtime/tensor.ts';
 import { convertDiffusion, HALF_TOLERANCE } from './convert-diffusion.ts';
 import { CONVERTED_MANIFEST, isHalfCopy } from './manifest.ts';
 

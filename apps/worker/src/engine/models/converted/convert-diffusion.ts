@@ -9,9 +9,8 @@ import { type KeptFile, keptFile } from '../../folder/prepared-manifest.ts';
 import { weightFiles } from '../../runtime/external-data.ts';
 import type { InferenceRuntime, LoadOptions } from '../../runtime/runtime.ts';
 import { allFinite, floatValues, type Tensor } from '../../runtime/tensor.ts';
-import { shareOfDifference } from '../prepared/compare-outputs.ts';
 import { TOLERANCE } from '../prepared/prepare-folder.ts';
-import { type Recorded, recording } from '../prepared/recording.ts';
+import { type Recorded, recording, shareOfDifference } from '../prepared/recording.ts';
 import { writeHalfGraph } from './half-graph.ts';
 import { isHalfCopy, writeConverted } from './manifest.ts';
 

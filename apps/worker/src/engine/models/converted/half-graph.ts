@@ -15,8 +15,7 @@ import {
 } from '@lehr/onnx-model';
 import { LehrError } from '@lehr/shared';
 import { checkExternalData } from '../../runtime/external-data.ts';
-import { type ElementTypes, elementTypes } from './element-types.ts';
-import { halfNodes } from './half-nodes.ts';
+import { type ElementTypes, elementTypes, halfNodes } from './half-nodes.ts';
 import { floatsOf, storedWeight, type Weight } from './weights.ts';
 
 /** Of the float16 form of a value; the name without it is always the float32 form. */

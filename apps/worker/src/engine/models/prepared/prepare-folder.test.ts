@@ -5,11 +5,10 @@ import { expect, test } from 'vitest';
 import { tempFolder } from '../../../../../../test/support/tiny-models.ts';
 import { probeRow } from '../../diffusion/folder/check-unet.ts';
 import { openDiffusionModel } from '../../diffusion/folder/diffusion-folder.ts';
-import { MANIFEST, PREPARED_FOLDER } from '../../folder/prepared-manifest.ts';
-import { weightsDigest } from '../../folder/weights-digest.ts';
-import { largestDifference } from '../../runtime/largest-difference.ts';
+import { MANIFEST, PREPARED_FOLDER, weightsDigest } from '../../folder/prepared-manifest.ts';
 import { onnxRuntime } from '../../runtime/onnx.ts';
 import type { InferenceRuntime } from '../../runtime/runtime.ts';
+import { largestDifference } from '../../runtime/tensor.ts';
 import { openFolder } from '../open-folder.ts';
 import { prepareFolder, unprepareFolder } from './prepare-folder.ts';
 

@@ -19,8 +19,7 @@ import {
 import type { InferenceRuntime, LoadOptions } from '../../runtime/runtime.ts';
 import type { Tensor } from '../../runtime/tensor.ts';
 import { type FolderOptions, openFolder } from '../open-folder.ts';
-import { shareOfDifference } from './compare-outputs.ts';
-import { type Recorded, recording } from './recording.ts';
+import { type Recorded, recording, shareOfDifference } from './recording.ts';
 
 /** Fused nodes add in another order. float32 on a CPU differs by rounding alone; half precision rounds a thousand times as much. */
 export const TOLERANCE = { float32: 1e-4, float16: 2e-2 } as const;

@@ -1,7 +1,7 @@
 /** The text part of the engine: its open models and a lane for each. */
 import { orClose } from '../../folder/open-whole.ts';
+import { tunedSettings } from '../../lanes/engine-parts.ts';
 import { ModelLanes } from '../../lanes/model-lanes.ts';
-import { tunedSettings } from '../../lanes/tuned-settings.ts';
 import type { OpenedModel, TextSample, TextToOpen } from '../../protocol/messages.ts';
 import { openTextModel, type TextModel } from '../folder/text-folder.ts';
 import { TextLane } from './text-lane.ts';

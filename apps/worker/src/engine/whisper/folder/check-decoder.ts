@@ -2,9 +2,10 @@
  * Checks on the loaded sessions that rows of different lengths get the same logits in one call as alone. Two texts are started and
  * continued together, and compared with calls that no rewiring changes.
  */
+
+import { toFloat16 } from '@lehr/onnx-model';
 import { LehrError } from '@lehr/shared';
-import { toFloat16 } from '../../runtime/half.ts';
-import { largestDifference } from '../../runtime/largest-difference.ts';
+import { largestDifference } from '../../runtime/tensor.ts';
 import type { Decoder } from '../decoder.ts';
 import type { FloatData } from '../row-buffer.ts';
 

@@ -22,7 +22,7 @@ import {
   withFileSource,
   writeStoredModel,
 } from '@lehr/onnx-model';
-import { weightsPlace } from '../../runtime/weights-place.ts';
+import { weightsPlace } from '../../runtime/external-data.ts';
 import { MASK_INPUT, POSITIONS_INPUT } from '../decoder-graphs.ts';
 
 export interface DecoderPlan {

@@ -2,8 +2,7 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { LehrError } from '@lehr/shared';
-import { reportOf } from '../../folder/graph-report.ts';
-import { openWhole } from '../../folder/open-whole.ts';
+import { openWhole, reportOf } from '../../folder/open-whole.ts';
 import type { FrontEnd } from '../../protocol/messages.ts';
 import type { GraphReport, InferenceRuntime, LoadOptions } from '../../runtime/runtime.ts';
 import type { Decoder } from '../decoder.ts';

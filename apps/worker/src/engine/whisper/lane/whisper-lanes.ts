@@ -1,9 +1,8 @@
 /** The Whisper part of the engine: its open models and a lane for each. */
 import { orClose } from '../../folder/open-whole.ts';
-import { openedModel } from '../../lanes/engine-parts.ts';
+import { openedModel, tunedSettings } from '../../lanes/engine-parts.ts';
 import { ModelLanes } from '../../lanes/model-lanes.ts';
 import { ladderFor } from '../../lanes/row-cap.ts';
-import { tunedSettings } from '../../lanes/tuned-settings.ts';
 import type { OpenedModel, WhisperSample, WhisperToOpen } from '../../protocol/messages.ts';
 import { openWhisperModel, type WhisperModel } from '../folder/whisper-folder.ts';
 import { WhisperLane } from './whisper-lane.ts';

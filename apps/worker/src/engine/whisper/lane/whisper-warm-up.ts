@@ -4,8 +4,7 @@
  * knees differ a lot.
  */
 import type { Clock } from '@lehr/shared';
-import { climbLadder } from '../../lanes/climb-ladder.ts';
-import { ROW_LADDER, RowCap } from '../../lanes/row-cap.ts';
+import { climbLadder, ROW_LADDER, RowCap } from '../../lanes/row-cap.ts';
 import type { GraphReport } from '../../runtime/runtime.ts';
 import type { DecoderSizes } from '../decoder-graphs.ts';
 import type { WhisperModel } from '../folder/whisper-folder.ts';

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { tunedSettings } from './tuned-settings.ts';
+import { tunedSettings } from './engine-parts.ts';
 
 const AUTO = { providers: ['webgpu', 'cpu'], rowCap: 'auto' } as const;
 
