@@ -1,11 +1,11 @@
 /** What a graph's outputs mean for the text that they were computed from: an embedding, labels, fillings or entities. */
-
 import type { TextJobType } from '@lehr/shared';
-import type { Filling, Label, TextEntity, TextWork } from '../protocol/messages.ts';
-import { classify } from './classify.ts';
+import type { ClassifyOptions, Filling, Label, TextEntity, TextWork } from '../protocol/messages.ts';
+import type { TextAnswers } from '../protocol/text-messages.ts';
 import { entitiesOf } from './entities.ts';
 import { fillMasks } from './fill-mask.ts';
 import { finishEmbedding, type Pooling, pool } from './pooling.ts';
+import { best, sigmoid, softmax } from './scores.ts';
 import type { RowOutput } from './text-graph.ts';
 import type { EncodedText, TextTokenizer } from './tokenizer.ts';
 
@@ -26,7 +26,7 @@ export interface Reading {
   readonly function: 'softmax' | 'sigmoid' | 'none';
 }
 
-export interface AnsweredText {
+interface AnsweredText {
   readonly encoded: EncodedText;
   /** Undefined when the text was given as token ids, or as a pair. */
   readonly text: string | undefined;
@@ -61,3 +61,50 @@ export function* answer(
       };
   }
 }
+
+interface Labels {
+  readonly labels: readonly string[];
+  readonly function: 'softmax' | 'sigmoid' | 'none';
+}
+
+/** The labels of a text. */
+function classify(logits: Float32Array, model: Labels, options: ClassifyOptions): Label[] {
+  const scores = scored(logits, options.function ?? model.function);
+  return best(scores, options.topK ?? scores.length).map((i) => ({
+    label: labelOf(model.labels, i),
+    score: scores[i],
+  }));
+}
+
+function scored(logits: Float32Array, by: Labels['function']): Float64Array {
+  if (by === 'none') return Float64Array.from(logits);
+  return by === 'softmax' ? softmax(logits) : sigmoid(logits);
+}
+
+/** transformers' name for a label without one. */
+export const labelOf = (labels: readonly string[], index: number): string =>
+  labels[index] ?? `LABEL_${index}`;
+
+export function joinAnswers(type: TextJobType, answers: readonly TextAnswer[]): TextAnswers {
+  switch (type) {
+    case 'text-embedding': {
+      const embeddings = ofType(answers, type).map(({ embedding }) => embedding);
+      const dimensions = embeddings[0]?.length ?? 0;
+      const values = new Float32Array(embeddings.length * dimensions);
+      for (const [i, embedding] of embeddings.entries()) values.set(embedding, i * dimensions);
+      return { type, values, dimensions };
+    }
+    case 'text-classification':
+      return { type, labels: ofType(answers, type).map(({ labels }) => labels) };
+    case 'fill-mask':
+      return { type, fills: ofType(answers, type).map(({ fills }) => fills) };
+    case 'token-classification':
+      return { type, entities: ofType(answers, type).map(({ entities }) => entities) };
+  }
+}
+
+const ofType = <Type extends TextJobType>(
+  answers: readonly TextAnswer[],
+  type: Type,
+): Extract<TextAnswer, { type: Type }>[] =>
+  answers.filter((each): each is Extract<TextAnswer, { type: Type }> => each.type === type);

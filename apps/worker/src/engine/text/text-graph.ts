@@ -18,7 +18,7 @@ const OPTIONAL = ['token_type_ids', 'position_ids'] as const;
 const INTEGERS = ['int64', 'int32'] as const;
 type IntegerType = (typeof INTEGERS)[number];
 
-export interface GraphOptions {
+interface GraphOptions {
   readonly padId: number;
   /** `type_vocab_size` of the config: ids from there on become 0. */
   readonly tokenTypes: number;
@@ -118,3 +118,22 @@ function splitRows(tensor: Tensor, rows: number): RowOutput[] {
 
 const unusable = (problem: string): LehrError =>
   new LehrError('model-unavailable', `The text graph cannot be used: ${problem}.`);
+
+/**
+ * Whether a graph's outputs for a text are numbers that an answer can be made of.
+ *
+ * Checks the values of one position. `masksLogits`: they are logits of a softmax, of which some may be -Infinity, which gives the score
+ * 0; not all, because no score would be a number then. Throws LehrError `numeric-error`.
+ */
+export function checkValues({ values, width }: RowOutput, position: number, masksLogits: boolean): void {
+  let largest = Number.NEGATIVE_INFINITY;
+  for (let i = position * width; i < (position + 1) * width; i += 1) {
+    const value = values[i];
+    if (!Number.isFinite(value) && !(masksLogits && value === Number.NEGATIVE_INFINITY)) throw notFinite();
+    if (value > largest) largest = value;
+  }
+  if (largest === Number.NEGATIVE_INFINITY) throw notFinite();
+}
+
+const notFinite = (): LehrError =>
+  new LehrError('numeric-error', 'The text graph produced values that are not finite.');

@@ -1,6 +1,5 @@
 import { expect, test } from 'vitest';
-import { TextUnits } from './text-units.ts';
-import { TokenSpans } from './token-spans.ts';
+import { TextUnits, TokenSpans } from './token-spans.ts';
 
 const LARGEST = 65_536;
 const SHORTER = 4096;

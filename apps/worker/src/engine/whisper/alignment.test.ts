@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { beginnings, mean, medianFilter, standardise } from './alignment.ts';
-import { SeededUniform } from './token-choice.ts';
+import { SeededUniform } from './logit-rules.ts';
 
 const filtered = (values: number[], width: number): number[] => {
   const out = new Float32Array(values.length);

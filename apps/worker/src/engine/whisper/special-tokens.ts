@@ -1,6 +1,30 @@
-/** The tokens that control Whisper: their ids in a model's vocabulary, and the decoder's prompt made of them. */
+/** The tokens that control Whisper: their ids in a model's files, the decoder's prompt made of them, and the language that they tell. */
 import { LehrError } from '@lehr/shared';
-import type { GenerationConfig } from './generation-config.ts';
+import { z } from 'zod';
+
+const tokenId = z.int().nonnegative();
+
+/**
+ * `generation_config.json` of a Whisper folder: how its authors decode.
+ *
+ * Older folders keep the token lists in config.json, and little in generation_config.json.
+ */
+export const GenerationSchema = z.looseObject({
+  alignment_heads: z.array(z.tuple([z.int().nonnegative(), z.int().nonnegative()])).nullish(),
+  begin_suppress_tokens: z.array(z.int()).nullish(),
+  condition_on_prev_tokens: z.boolean().nullish(),
+  decoder_start_token_id: tokenId.nullish(),
+  eos_token_id: z.union([tokenId, z.array(tokenId).min(1)]).nullish(),
+  is_multilingual: z.boolean().nullish(),
+  lang_to_id: z.record(z.string(), tokenId).nullish(),
+  max_initial_timestamp_index: z.int().nonnegative().nullish(),
+  no_timestamps_token_id: tokenId.nullish(),
+  prev_sot_token_id: tokenId.nullish(),
+  suppress_tokens: z.array(z.int()).nullish(),
+  task_to_id: z.record(z.string(), tokenId).nullish(),
+});
+
+export type GenerationConfig = z.output<typeof GenerationSchema>;
 
 export interface SpecialTokens {
   /** `<|endoftext|>`; every id below it is text. */
@@ -17,7 +41,7 @@ export interface SpecialTokens {
   readonly multilingual: MultilingualTokens | undefined;
 }
 
-export interface MultilingualTokens {
+interface MultilingualTokens {
   readonly transcribe: number;
   readonly translate: number;
   /** By language code. */
@@ -76,7 +100,7 @@ function languageTokens(
   return new Map(found);
 }
 
-export interface TaskOptions {
+interface TaskOptions {
   /** Undefined only for an English-only model, which takes no language. */
   readonly language: string | undefined;
   readonly translate: boolean;
@@ -113,3 +137,19 @@ export function taskTokens(
 
 const refusal = (pointer: string, detail: string): LehrError =>
   new LehrError('invalid-input', detail, { problems: [{ pointer, detail }] });
+
+/** The most likely language, from the logits after `<|startoftranscript|>`. Undefined when they are all NaN. */
+export function likeliestLanguage(
+  logits: Float32Array,
+  { languages }: MultilingualTokens,
+): string | undefined {
+  let best: string | undefined;
+  let bestLogit = Number.NEGATIVE_INFINITY;
+  for (const [code, token] of languages) {
+    if (logits[token] > bestLogit) {
+      best = code;
+      bestLogit = logits[token];
+    }
+  }
+  return best;
+}

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { gunzipSync } from 'node:zlib';
 import { tokenizerJson, whisperVocabulary } from '@lehr/demo-models';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { openWhisperTokenizer } from './folder/whisper-tokenizer.ts';
+import { openWhisperTokenizer } from './folder/whisper-folder.ts';
 import { taskTokens } from './special-tokens.ts';
 import type { WhisperTokenizer } from './tokenizer.ts';
 

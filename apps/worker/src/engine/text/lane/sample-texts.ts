@@ -1,14 +1,12 @@
 /** The texts of one sample in the engine: which are not tokenized, which wait for a run, and the answers so far. */
-import { LehrError, toLehrError } from '@lehr/shared';
+import { type Clock, LehrError, toLehrError } from '@lehr/shared';
 import type { AnsweredMessage, TextSample } from '../../protocol/messages.ts';
-import { answer, type TextAnswer } from '../answers.ts';
+import { answer, joinAnswers, type TextAnswer } from '../answers.ts';
 import { SequenceTokens } from '../fill-mask.ts';
-import { checkValues } from '../finite.ts';
 import type { TextModel } from '../folder/text-folder.ts';
-import type { RowOutput, RowOutputs } from '../text-graph.ts';
+import { checkValues, type RowOutput, type RowOutputs } from '../text-graph.ts';
 import type { EncodedText } from '../tokenizer.ts';
 import { firstOfLength, type RunSample } from './choose-run.ts';
-import { joinAnswers } from './join-answers.ts';
 
 /** A tokenized text that waits for a run. */
 export interface WaitingText {
@@ -174,3 +172,54 @@ const ofText = (index: number, error: LehrError): LehrError =>
     cause: error,
     problems: [{ pointer: `/input/texts/${index}`, detail: error.message }],
   });
+
+/** As long as tokenizing may keep a run waiting. */
+const SLICE_MS = 4;
+/** Each holds the outputs of its run in memory, so with so many of them no further run is made. */
+const MOST = 4;
+
+interface Answering {
+  readonly sample: SampleTexts;
+  /** Returns when the answer is complete; throws what reading it throws. */
+  readonly steps: Iterator<undefined, void>;
+}
+
+/** Answers that are being read from the outputs of runs, a few milliseconds at a time, in turns. */
+export class Unfinished {
+  readonly #clock: Pick<Clock, 'monotonic'>;
+  readonly #fail: (sample: SampleTexts, error: LehrError) => void;
+  #answers: Answering[] = [];
+
+  constructor(clock: Pick<Clock, 'monotonic'>, fail: (sample: SampleTexts, error: LehrError) => void) {
+    this.#clock = clock;
+    this.#fail = fail;
+  }
+
+  get isFull(): boolean {
+    return this.#answers.length >= MOST;
+  }
+
+  add(sample: SampleTexts, steps: Iterator<undefined, void>): void {
+    this.#answers.push({ sample, steps });
+  }
+
+  /** Takes steps of the answers in turns, so that a long one does not hold up the others. */
+  continue(): void {
+    const startedAt = this.#clock.monotonic();
+    while (this.#answers.length > 0) {
+      // A pass over all of them is short: they are the texts of a run or two.
+      this.#answers = this.#answers.filter((each) => !each.sample.isDropped && this.#takeStep(each));
+      if (this.#clock.monotonic() - startedAt >= SLICE_MS) return;
+    }
+  }
+
+  /** Whether there are more steps. */
+  #takeStep({ sample, steps }: Answering): boolean {
+    try {
+      return !steps.next().done;
+    } catch (error) {
+      this.#fail(sample, toLehrError(error, 'engine-failed'));
+      return false;
+    }
+  }
+}

@@ -12,12 +12,10 @@ import type { TurnTaker } from '../../lanes/turns.ts';
 import type { FromEngine, SampleId, TextSample } from '../../protocol/messages.ts';
 import type { TextModel } from '../folder/text-folder.ts';
 import { chooseRun } from './choose-run.ts';
-import { SampleTexts, type WaitingText } from './sample-texts.ts';
-import { TextProgress } from './text-progress.ts';
+import { SampleTexts, Unfinished, type WaitingText } from './sample-texts.ts';
 import { claimTokens, type TokenBudget } from './token-budget.ts';
-import { Unfinished } from './unfinished.ts';
 
-export interface TextLaneOptions {
+interface TextLaneOptions {
   readonly name: string;
   readonly model: TextModel;
   readonly budget: TokenBudget;
@@ -183,5 +181,48 @@ export class TextLane implements TurnTaker {
     if (rows === this.#reportedCap) return;
     this.#reportedCap = rows;
     post({ type: 'row-cap', lane: name, rows });
+  }
+}
+
+const INTERVAL_MS = 200;
+const NONE = { runs: 0, texts: 0, tokens: 0, padding: 0, ms: 0 };
+
+interface RunFigures {
+  readonly texts: number;
+  readonly tokens: number;
+  readonly padding: number;
+  readonly ms: number;
+}
+
+/** Posts what runs did, a few times per second: a run of a small model takes less time than a message for each would. */
+class TextProgress {
+  readonly #lane: string;
+  readonly #clock: Clock;
+  readonly #post: (message: FromEngine) => void;
+  #sum = NONE;
+  #postedAt = 0;
+
+  constructor(lane: string, clock: Clock, post: (message: FromEngine) => void) {
+    this.#lane = lane;
+    this.#clock = clock;
+    this.#post = post;
+  }
+
+  /** Counts a run. Posts when the interval has passed, or when no sample is left. */
+  addRun({ texts, tokens, padding, ms }: RunFigures, samples: readonly SampleTexts[]): void {
+    const sum = this.#sum;
+    this.#sum = {
+      runs: sum.runs + 1,
+      texts: sum.texts + texts,
+      tokens: sum.tokens + tokens,
+      padding: sum.padding + padding,
+      ms: sum.ms + ms,
+    };
+    const now = this.#clock.monotonic();
+    if (now - this.#postedAt < INTERVAL_MS && samples.length > 0) return;
+    const left = samples.map(({ request, answered }) => ({ id: request.id, answered }));
+    this.#post({ type: 'text-progress', lane: this.#lane, ...this.#sum, samples: left });
+    this.#sum = NONE;
+    this.#postedAt = now;
   }
 }

@@ -3,7 +3,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { writeTinyDiffusion } from '@lehr/demo-models';
-import { LehrError, systemClock } from '@lehr/shared';
+import { type Clock, LehrError, systemClock } from '@lehr/shared';
 import { afterAll, beforeAll, expect, onTestFinished, test, vi } from 'vitest';
 import { textSample } from '../../../../../../test/support/text-engine.ts';
 import { unpackTextFixture } from '../../../../../../test/support/text-fixtures.ts';
@@ -11,6 +11,9 @@ import { Engine } from '../../engine.ts';
 import type { DiffusionSample, FromEngine, SampleId, TextSample } from '../../protocol/messages.ts';
 import { onnxRuntime } from '../../runtime/onnx.ts';
 import type { InferenceRuntime, RuntimeSession } from '../../runtime/runtime.ts';
+import type { TextModel } from '../folder/text-folder.ts';
+import type { EncodedText } from '../tokenizer.ts';
+import { warmUpText } from './text-lanes.ts';
 
 let folder: string;
 beforeAll(async () => {
@@ -207,4 +210,27 @@ test('Beside pictures, texts get half of the device by measured time, and so do 
   }, 30_000);
   expect(ofType('failed')).toEqual([]);
   expect(used).toEqual({ picture: 60 * STEP_MS, text: 100 * TEXT_RUN_MS });
+});
+
+/** A model of short texts whose outputs have so many floats for each token. */
+function modelOf(width: number, seen: number[]): TextModel {
+  const run = async (texts: readonly EncodedText[]) => {
+    seen.push(texts.reduce((sum, { ids }) => sum + ids.length, 0));
+    return texts.map(({ ids }) => ({
+      logits: { values: new Float32Array(0), positions: ids.length, width },
+    }));
+  };
+  return {
+    tokenizer: { maxTokens: 8192, padId: 0, mask: undefined },
+    graph: { run },
+    reading: { outputs: { 'fill-mask': 'logits' } },
+  } as unknown as TextModel;
+}
+
+test('The outputs of a run take at most 256 MB, also where one text of the most tokens would take more', async () => {
+  const seen: number[] = [];
+  const width = 250_000;
+  const budget = await warmUpText(modelOf(width, seen), systemClock as Clock);
+  expect(budget.ceiling * width * 4).toBeLessThanOrEqual(256 * 2 ** 20);
+  expect(Math.max(...seen)).toBeLessThanOrEqual(budget.ceiling);
 });

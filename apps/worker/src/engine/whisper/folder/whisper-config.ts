@@ -4,7 +4,7 @@ import { LehrError } from '@lehr/shared';
 import { z } from 'zod';
 import { readConfigFile } from '../../folder/config-file.ts';
 import type { FrontEnd } from '../../protocol/messages.ts';
-import { type GenerationConfig, GenerationSchema } from '../generation-config.ts';
+import { type GenerationConfig, GenerationSchema } from '../special-tokens.ts';
 
 const size = z.int().positive();
 

@@ -2,17 +2,19 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { LehrError } from '@lehr/shared';
+import { z } from 'zod';
+import { readConfigFile } from '../../folder/config-file.ts';
 import { openWhole, reportOf } from '../../folder/open-whole.ts';
 import type { FrontEnd } from '../../protocol/messages.ts';
 import type { GraphReport, InferenceRuntime, LoadOptions } from '../../runtime/runtime.ts';
 import type { Decoder } from '../decoder.ts';
 import { AudioEncoder } from '../encoder.ts';
 import { LogitRules } from '../logit-rules.ts';
-import type { WhisperTokenizer } from '../tokenizer.ts';
+import { findSpecialTokens, type GenerationConfig } from '../special-tokens.ts';
+import { WhisperTokenizer } from '../tokenizer.ts';
 import type { AlignmentHeads } from '../word-times.ts';
 import { loadDecoder } from './load-decoder.ts';
 import { readWhisperConfig, type WhisperConfig } from './whisper-config.ts';
-import { openWhisperTokenizer } from './whisper-tokenizer.ts';
 
 export interface WhisperOptions extends LoadOptions {
   /** Which of several exports in one folder: the suffix of the graph files, such as `_quantized`. Default none. */
@@ -123,4 +125,25 @@ function alignmentOf(
     later.flatMap((layer) => everyHead.map((head): [number, number] => [layer, head]));
   const known = heads.filter(([layer, head]) => attendedLayers.includes(layer) && head < sizes.heads);
   return known.length > 0 ? { heads: known, medianFilterWidth: model.median_filter_width } : undefined;
+}
+
+const TokenizerJsonSchema = z.looseObject({
+  model: z.looseObject({ type: z.literal('BPE') }),
+  added_tokens: z.array(z.object({ id: z.int().nonnegative(), content: z.string() })).default([]),
+});
+
+/** Reads `tokenizer.json`. Throws LehrError `model-unavailable` that names the file. */
+export async function openWhisperTokenizer(
+  folder: string,
+  generation: GenerationConfig,
+): Promise<WhisperTokenizer> {
+  const json = await readConfigFile(join(folder, 'tokenizer.json'), TokenizerJsonSchema);
+  const added = new Map(json.added_tokens.map(({ content, id }) => [content, id]));
+  try {
+    // Without the added tokens, so that a special token written out in a prompt is plain text and steers nothing.
+    return new WhisperTokenizer({ ...json, added_tokens: [] }, findSpecialTokens(generation, added), added);
+  } catch (cause) {
+    if (cause instanceof LehrError) throw cause;
+    throw new LehrError('model-unavailable', `${folder} has no tokenizer that Lehr can run.`, { cause });
+  }
 }

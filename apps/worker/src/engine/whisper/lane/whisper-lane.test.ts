@@ -12,8 +12,7 @@ import { Decoder } from '../decoder.ts';
 import { readDecoderSizes } from '../decoder-graphs.ts';
 import { readWhisperConfig } from '../folder/whisper-config.ts';
 import { openWhisperModel, type WhisperModel } from '../folder/whisper-folder.ts';
-import { LogitRules } from '../logit-rules.ts';
-import { SeededUniform } from '../token-choice.ts';
+import { LogitRules, SeededUniform } from '../logit-rules.ts';
 import { WhisperLane } from './whisper-lane.ts';
 import { WindowPrompt } from './window-prompt.ts';
 

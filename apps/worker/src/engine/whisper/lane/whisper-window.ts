@@ -25,10 +25,10 @@ import {
   temperatureLadder,
 } from '../fallback.ts';
 import type { WhisperModel } from '../folder/whisper-folder.ts';
-import { likeliestLanguage } from '../language.ts';
+import { type Choice, chooseLikeliest, drawToken, probabilityOf, SeededUniform } from '../logit-rules.ts';
 import type { FloatData } from '../row-buffer.ts';
 import { justEnded, type ReadingOptions, readWindow } from '../segments.ts';
-import { type Choice, chooseLikeliest, drawToken, probabilityOf, SeededUniform } from '../token-choice.ts';
+import { likeliestLanguage } from '../special-tokens.ts';
 import type { TextToTime } from '../word-times.ts';
 import { WindowPrompt } from './window-prompt.ts';
 

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { likeliestLanguage } from './language.ts';
+import { likeliestLanguage } from './special-tokens.ts';
 
 const TOKENS = {
   transcribe: 1,

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { prepareSentence } from './sentence-text.ts';
+import { prepareSentence } from './sentence-config.ts';
 
 test('Blanks at both ends are those of Python, and blanks inside the text stay', () => {
   const prepare = (text: string): string => prepareSentence(text, { strips: true, lowerCases: false });
