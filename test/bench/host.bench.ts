@@ -3,18 +3,16 @@
  * work, while the device waits. The session returns the same buffer again and again, and blocks the engine's thread for as long as an H100
  * may take for a step, as a run of ONNX Runtime does. The time of a run is not counted.
  */
-
 import { Lane } from '../../apps/worker/src/engine/diffusion/lane/lane.ts';
 import { LaneSample } from '../../apps/worker/src/engine/diffusion/lane/lane-sample.ts';
-import { NoiseDrawer } from '../../apps/worker/src/engine/diffusion/noise-drawer.ts';
+import { NoiseDrawer } from '../../apps/worker/src/engine/diffusion/noise.ts';
 import { parseSchedulerConfig } from '../../apps/worker/src/engine/diffusion/scheduler-config.ts';
 import { Unet } from '../../apps/worker/src/engine/diffusion/unet.ts';
 import { RowCap } from '../../apps/worker/src/engine/lanes/row-cap.ts';
 import type { DiffusionSample, SampleId } from '../../apps/worker/src/engine/protocol/messages.ts';
 import type { RuntimeSession } from '../../apps/worker/src/engine/runtime/runtime.ts';
 import { elementCount, type FloatType, floatTensor } from '../../apps/worker/src/engine/runtime/tensor.ts';
-import type { SamplerName } from '../../packages/shared/src/index.ts';
-import { systemClock } from '../../packages/shared/src/index.ts';
+import { type SamplerName, systemClock } from '../../packages/shared/src/index.ts';
 import type { SampledFigure } from './harness.ts';
 
 /** Of Stable Diffusion 1.5. */

@@ -4,9 +4,9 @@
  * steps of a lane.
  */
 import { dirname, join } from 'node:path';
-import { probeRow } from '../../apps/worker/src/engine/diffusion/folder/check-unet.ts';
 import { openDiffusionModel } from '../../apps/worker/src/engine/diffusion/folder/diffusion-folder.ts';
-import { warmUp } from '../../apps/worker/src/engine/diffusion/lane/warm-up.ts';
+import { probeRow } from '../../apps/worker/src/engine/diffusion/folder/load-unet.ts';
+import { warmUp } from '../../apps/worker/src/engine/diffusion/lane/diffusion-lanes.ts';
 import { ROW_LADDER, RowCap } from '../../apps/worker/src/engine/lanes/row-cap.ts';
 import { onnxRuntime } from '../../apps/worker/src/engine/runtime/onnx.ts';
 import { demoModelsFile } from '../../packages/demo-models/src/index.ts';

@@ -2,8 +2,8 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { probeRow } from '../../apps/worker/src/engine/diffusion/folder/check-unet.ts';
 import { openDiffusionModel } from '../../apps/worker/src/engine/diffusion/folder/diffusion-folder.ts';
+import { probeRow } from '../../apps/worker/src/engine/diffusion/folder/load-unet.ts';
 import { onnxRuntime } from '../../apps/worker/src/engine/runtime/onnx.ts';
 import type { Provider, RuntimeSession } from '../../apps/worker/src/engine/runtime/runtime.ts';
 import type { Tensor } from '../../apps/worker/src/engine/runtime/tensor.ts';

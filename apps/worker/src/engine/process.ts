@@ -1,6 +1,6 @@
 /** Entry of the engine process: connects the engine to the messages of the worker that forked it. */
 import { systemClock, toPlainError } from '@lehr/shared';
-import { NoiseDrawer } from './diffusion/noise-drawer.ts';
+import { NoiseDrawer } from './diffusion/noise.ts';
 import { Engine } from './engine.ts';
 import type {
   EngineSettings,

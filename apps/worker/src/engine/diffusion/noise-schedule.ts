@@ -1,9 +1,10 @@
 /**
- * The noise schedule a model was trained on: how much picture and how much noise the latent holds at each timestep.
+ * The noise schedule a model was trained on: how much picture and how much noise the latent holds at each timestep;
+ * and the timesteps of it that a run visits.
  * Betas (arXiv 2006.11239) to cumulative alphas to sigmas. Betas, alphas and cumulative alphas are rounded to float32, as
  * in diffusers: the smallest sigmas, and the timesteps nearest to Karras sigmas, depend on these digits.
  */
-import type { SchedulerConfig } from './scheduler-config.ts';
+import type { SchedulerConfig, Spacing } from './scheduler-config.ts';
 
 /** All arrays have one value per training timestep, from 0 (nearly clean) to the last (nearly noise). */
 export interface NoiseSchedule {
@@ -96,4 +97,123 @@ function rescaleToZeroSnr(alphasCumprod: Float64Array): void {
 function cosineBeta(from: number, to: number): number {
   const alphaBar = (t: number) => Math.cos((((t + 0.008) / 1.008) * Math.PI) / 2) ** 2;
   return Math.min(1 - alphaBar(to) / alphaBar(from), COSINE_MAX_BETA);
+}
+
+export interface SpacingOptions {
+  readonly spacing: Spacing;
+  readonly steps: number;
+  /** Length of the training schedule, whose timesteps are 0 to `trainTimesteps - 1`. */
+  readonly trainTimesteps: number;
+  /** Added in leading spacing only. */
+  readonly stepsOffset: number;
+}
+
+/** Steepness of the sigma curve in arXiv 2206.00364, eq. 5. */
+const KARRAS_RHO = 7;
+
+/**
+ * The timesteps of the training schedule that a run visits (arXiv 2305.08891, table 2), and Karras sigmas. The values equal
+ * those of diffusers for every step count: halves round to even and operations run in numpy's order, because a timestep
+ * that is one off gives another picture. Every list decreases, from noise to clean.
+ *
+ * For ddim and pndm.
+ */
+export function wholeTimesteps(options: SpacingOptions): number[] {
+  const { spacing, steps, trainTimesteps } = options;
+  if (spacing !== 'linspace') return evenTimesteps(options, steps);
+  return linspace(trainTimesteps - 1, steps)
+    .map(roundHalfToEven)
+    .reverse();
+}
+
+/** For euler and euler_a: linspace keeps the fractions, in float32. */
+export function fractionalTimesteps(options: SpacingOptions): number[] {
+  const { spacing, steps, trainTimesteps } = options;
+  if (spacing !== 'linspace') return evenTimesteps(options, steps);
+  return linspace(trainTimesteps - 1, steps)
+    .map(Math.fround)
+    .reverse();
+}
+
+/** For the dpmpp samplers and unipc: linspace and leading divide the schedule for one step more and drop the last one. */
+export function multistepTimesteps(options: SpacingOptions): number[] {
+  const { spacing, steps, trainTimesteps } = options;
+  if (spacing === 'trailing') return evenTimesteps(options, steps);
+  if (spacing === 'leading') return evenTimesteps(options, steps + 1).slice(0, -1);
+  const points = linspace(trainTimesteps - 1, steps + 1);
+  return points.map(roundHalfToEven).reverse().slice(0, -1);
+}
+
+/**
+ * LCM (arXiv 2310.04378) works only at the timesteps it was distilled on: a grid of `originalSteps`, of which an
+ * image-to-image run uses the lower `strength`. The result is shorter than `steps` when the grid has too few.
+ */
+export function lcmTimesteps(
+  steps: number,
+  trainTimesteps: number,
+  originalSteps: number,
+  strength: number,
+): number[] {
+  const stride = Math.floor(trainTimesteps / originalSteps);
+  const gridLength = Math.max(1, Math.trunc(originalSteps * strength));
+  const count = Math.min(steps, gridLength);
+  const share = gridLength / count;
+  return Array.from({ length: count }, (_, i) => (gridLength - Math.floor(i * share)) * stride - 1);
+}
+
+/** `steps` sigmas from `largest` to `smallest` (arXiv 2206.00364, eq. 5). */
+export function karrasSigmas(largest: number, smallest: number, steps: number): number[] {
+  const from = largest ** (1 / KARRAS_RHO);
+  const to = smallest ** (1 / KARRAS_RHO);
+  return linspace(1, steps).map((share) => (from + share * (to - from)) ** KARRAS_RHO);
+}
+
+/** Sigma at a timestep, linear between two timesteps of the schedule. */
+export function sigmaAt({ sigmas }: NoiseSchedule, timestep: number): number {
+  const low = Math.min(Math.floor(timestep), sigmas.length - 2);
+  return sigmas[low] + (timestep - low) * (sigmas[low + 1] - sigmas[low]);
+}
+
+/** The timestep of a sigma; unlike `sigmaAt`, linear in log sigma between two timesteps, as in k-diffusion. */
+export function timestepOf({ sigmas }: NoiseSchedule, sigma: number): number {
+  const low = lastAtMost(sigmas, sigma);
+  const share = Math.log(sigma / sigmas[low]) / Math.log(sigmas[low + 1] / sigmas[low]);
+  return low + Math.min(Math.max(share, 0), 1);
+}
+
+/** Index of the last of the increasing `values` that is at most `value`; never the last index, so that one follows. */
+function lastAtMost(values: Float64Array, value: number): number {
+  let low = 0;
+  let high = values.length - 1;
+  while (high - low > 1) {
+    const middle = (low + high) >> 1;
+    if (values[middle] <= value) low = middle;
+    else high = middle;
+  }
+  return low;
+}
+
+/** numpy's `round`. */
+export function roundHalfToEven(value: number): number {
+  const floor = Math.floor(value);
+  if (value - floor !== 0.5) return Math.round(value);
+  return floor % 2 === 0 ? floor : floor + 1;
+}
+
+/** `count` timesteps in leading or trailing spacing. */
+function evenTimesteps({ spacing, trainTimesteps, stepsOffset }: SpacingOptions, count: number): number[] {
+  if (spacing === 'leading') {
+    const stride = Math.floor(trainTimesteps / count);
+    return Array.from({ length: count }, (_, i) => (count - 1 - i) * stride + stepsOffset);
+  }
+  // numpy's arange takes its stride from its first two values, which decides how halves round. Unlike arange this always
+  // returns `count` timesteps: by rounding, arange sometimes adds one more, which is -1.
+  const stride = trainTimesteps - trainTimesteps / count - trainTimesteps;
+  return Array.from({ length: count }, (_, i) => roundHalfToEven(trainTimesteps + i * stride) - 1);
+}
+
+/** numpy's `linspace(0, end, count)`: computes the stride first, multiplies by it, and sets the last value to `end`. */
+function linspace(end: number, count: number): number[] {
+  const stride = end / (count - 1);
+  return Array.from({ length: count }, (_, i) => (i === 0 ? 0 : i === count - 1 ? end : i * stride));
 }

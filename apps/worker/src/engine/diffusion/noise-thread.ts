@@ -1,7 +1,6 @@
 /** Entry of the noise thread: makes the draws that the engine asks for, while the engine's own thread waits for the graph. */
 import { parentPort } from 'node:worker_threads';
-import { NormalStream } from './normal-stream.ts';
-import { SharedDraw } from './shared-draw.ts';
+import { NormalStream, SharedDraw } from './normal-stream.ts';
 
 const stream = new NormalStream(0);
 

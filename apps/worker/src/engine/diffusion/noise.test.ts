@@ -1,6 +1,9 @@
 import { readFileSync } from 'node:fs';
-import { describe, expect, it } from 'vitest';
-import { SeededNoise } from './noise.ts';
+import { pathToFileURL } from 'node:url';
+import { afterAll, describe, expect, it, test } from 'vitest';
+import { bundle } from '../../../../../test/support/bundle.ts';
+import { NoiseDrawer, SeededNoise } from './noise.ts';
+import { SharedDraw } from './normal-stream.ts';
 
 interface GoldenDraw {
   readonly seed: number;
@@ -71,3 +74,144 @@ function expectClose(got: Float32Array, want: readonly number[]): void {
   expect(got).toHaveLength(want.length);
   for (const [i, value] of want.entries()) expect(Math.abs(got[i] - value)).toBeLessThan(TOLERANCE);
 }
+
+const LENGTH = 1000;
+const drawer = new NoiseDrawer(undefined, pathToFileURL(await bundle('./noise-thread.ts', import.meta.url)));
+afterAll(() => drawer.close());
+
+/** A stream with a prepared draw, and the shared memory of that draw. */
+function prepared(seed: number, length = LENGTH) {
+  const noise = new SeededNoise(seed);
+  const buffer = noise.drawAhead(length);
+  if (!buffer) throw new Error('Nothing was prepared.');
+  return { noise, buffer };
+}
+
+/** Resolves when the thread has made all of these draws. */
+async function drawn(buffers: readonly SharedArrayBuffer[]): Promise<void> {
+  for (const buffer of buffers) {
+    const phase = new Int32Array(buffer, 0, 1);
+    while (Atomics.load(phase, 0) !== 3) await new Promise((resolve) => setImmediate(resolve));
+  }
+}
+
+test('The noise thread draws what the engine would draw, and leaves the same state', async () => {
+  const ahead = [1, 2, 3].map((seed) => prepared(seed));
+  drawer.begin(ahead.map(({ buffer }) => buffer));
+  await drawn(ahead.map(({ buffer }) => buffer));
+  for (const [i, { noise }] of ahead.entries()) {
+    const own = new SeededNoise(i + 1);
+    expect(noise.state()).toEqual(own.state());
+    expect([...noise.draw(LENGTH)]).toEqual([...own.draw(LENGTH)]);
+    expect(noise.state()).toEqual(own.state());
+    // The second draw uses the memory of the first one.
+    expect(noise.drawAhead(LENGTH)).toBe(ahead[i].buffer);
+    drawer.begin([ahead[i].buffer]);
+    await drawn([ahead[i].buffer]);
+    expect([...noise.draw(LENGTH)]).toEqual([...own.draw(LENGTH)]);
+    expect([...noise.draw(5)]).toEqual([...own.draw(5)]);
+  }
+});
+
+test('The engine makes a draw that the thread has not begun, and the thread then leaves it alone', () => {
+  const { noise, buffer } = prepared(4);
+  const own = new SeededNoise(4);
+  expect([...noise.draw(LENGTH)]).toEqual([...own.draw(LENGTH)]);
+  const before = buffer.slice(0);
+  new SharedDraw(buffer).perform();
+  expect(buffer.slice(0)).toEqual(before);
+  expect(noise.state()).toEqual(own.state());
+});
+
+test('A draw that has begun and never ends is made by the engine, and its memory is not used again', () => {
+  const { noise, buffer } = prepared(5);
+  const own = new SeededNoise(5);
+  Atomics.store(new Int32Array(buffer, 0, 1), 0, 2);
+  expect([...noise.draw(LENGTH)]).toEqual([...own.draw(LENGTH)]);
+  expect(noise.drawAhead(LENGTH)).not.toBe(buffer);
+  expect([...noise.draw(LENGTH)]).toEqual([...own.draw(LENGTH)]);
+});
+
+test('A prepared draw does not change what a checkpoint holds, and is forgotten when another state is restored', () => {
+  const { noise, buffer } = prepared(6);
+  const own = new SeededNoise(6);
+  const state = own.state();
+  new SharedDraw(buffer).perform();
+  expect(noise.state()).toEqual(state);
+  own.draw(300);
+  noise.restore(own.state());
+  expect([...noise.draw(LENGTH)]).toEqual([...own.draw(LENGTH)]);
+});
+
+test('A draw of another length than the prepared one is made by the engine', () => {
+  const { noise, buffer } = prepared(7);
+  new SharedDraw(buffer).perform();
+  expect([...noise.draw(40)]).toEqual([...new SeededNoise(7).draw(40)]);
+  expect(noise.drawAhead(8)).toBeUndefined();
+});
+
+/** A drawer whose thread is this module, and the causes for which it was lost. */
+function drawerOf(entry: URL) {
+  const causes: unknown[] = [];
+  let note = () => {};
+  const lost = new Promise<void>((resolve) => {
+    note = resolve;
+  });
+  const drawer = new NoiseDrawer((cause) => {
+    causes.push(cause);
+    note();
+  }, entry);
+  return { drawer, causes, lost };
+}
+
+test('A noise thread that cannot start leaves every draw to the engine, and its cause is told once', async () => {
+  const { drawer: broken, causes, lost } = drawerOf(new URL('./no-such-thread.ts', import.meta.url));
+  const { noise, buffer } = prepared(8);
+  broken.begin([buffer]);
+  expect([...noise.draw(LENGTH)]).toEqual([...new SeededNoise(8).draw(LENGTH)]);
+  await lost;
+  await broken.close();
+  broken.begin([buffer]);
+  expect(causes).toEqual([expect.objectContaining({ message: expect.stringContaining('no-such-thread') })]);
+});
+
+test('A noise thread that dies in the middle leaves every draw to the engine, and its cause is told once', async () => {
+  const dies = `import { parentPort } from 'node:worker_threads';
+    parentPort.on('message', ([draw]) => {
+      new Int32Array(draw, 0, 1)[0] = 2;
+      throw new Error('the thread broke');
+    });`;
+  const entry = new URL(`data:text/javascript,${encodeURIComponent(dies)}`);
+  const { drawer: dying, causes, lost } = drawerOf(entry);
+  const { noise, buffer } = prepared(10);
+  const own = new SeededNoise(10);
+  dying.begin([buffer]);
+  await lost;
+  expect([...noise.draw(LENGTH)]).toEqual([...own.draw(LENGTH)]);
+  const next = noise.drawAhead(LENGTH);
+  if (next) dying.begin([next]);
+  expect([...noise.draw(LENGTH)]).toEqual([...own.draw(LENGTH)]);
+  await dying.close();
+  expect(causes).toEqual([new Error('the thread broke')]);
+});
+
+test('A noise thread that the machine refuses leaves every draw to the engine, and its cause is told once', () => {
+  // Like a limit of threads, an address of the web makes the start itself throw.
+  const { drawer: refused, causes } = drawerOf(new URL('https://threads.example/noise-thread.js'));
+  const { noise, buffer } = prepared(9);
+  refused.begin([buffer]);
+  refused.begin([buffer]);
+  expect([...noise.draw(LENGTH)]).toEqual([...new SeededNoise(9).draw(LENGTH)]);
+  expect(causes).toHaveLength(1);
+});
+
+test('A noise thread that is closed is not lost', async () => {
+  const { drawer: closed, causes } = drawerOf(
+    pathToFileURL(await bundle('./noise-thread.ts', import.meta.url)),
+  );
+  const { buffer } = prepared(11);
+  closed.begin([buffer]);
+  await drawn([buffer]);
+  await closed.close();
+  expect(causes).toEqual([]);
+});

@@ -161,3 +161,48 @@ function penultimateLayer(graph: string, session: RuntimeSession): ValueInfo {
       'Export it with output_hidden_states=True, as optimum-cli does.',
   );
 }
+
+/** SDXL's two text encoders: both read the whole prompt, and their embeddings stand side by side for each token. */
+export class PairedTextEncoder implements PromptEncoder {
+  readonly embeddingDim: number;
+  readonly pooledDim: number | undefined;
+  readonly #first: TextEncoder;
+  readonly #second: TextEncoder;
+  /** The joined embedding of each first one: equal prompts, whose parts are cached, share one array. */
+  readonly #joined = new WeakMap<PromptEmbedding, PromptEmbedding>();
+
+  /** The pooled embedding is that of the second encoder. */
+  constructor(first: TextEncoder, second: TextEncoder) {
+    this.#first = first;
+    this.#second = second;
+    this.embeddingDim = first.embeddingDim + second.embeddingDim;
+    this.pooledDim = second.pooledDim;
+  }
+
+  async encode(prompts: readonly string[]): Promise<PromptEmbedding[]> {
+    const first = await this.#first.encode(prompts);
+    const second = await this.#second.encode(prompts);
+    return first.map((each, i) => {
+      const known = this.#joined.get(each);
+      if (known) return known;
+      const joined = { ...second[i], hidden: this.#join(each.hidden, second[i].hidden), cut: each.cut };
+      this.#joined.set(each, joined);
+      return joined;
+    });
+  }
+
+  #join(first: Float32Array, second: Float32Array): Float32Array {
+    const [a, b] = [this.#first.embeddingDim, this.#second.embeddingDim];
+    const tokens = first.length / a;
+    if (second.length !== tokens * b) {
+      const lengths = `${tokens} and ${second.length / b}`;
+      throw new LehrError('engine-failed', `The two text encoders gave ${lengths} tokens.`);
+    }
+    const out = new Float32Array(tokens * (a + b));
+    for (let token = 0; token < tokens; token += 1) {
+      out.set(first.subarray(token * a, (token + 1) * a), token * (a + b));
+      out.set(second.subarray(token * b, (token + 1) * b), token * (a + b) + a);
+    }
+    return out;
+  }
+}

@@ -12,7 +12,7 @@ import {
   type Tensor,
 } from '../runtime/tensor.ts';
 import type { Conditions } from './conditioning.ts';
-import { NoisePredictions } from './noise-predictions.ts';
+import { NoisePredictions } from './model-output.ts';
 import { type ConditionName, unetInputNames } from './unet-inputs.ts';
 
 /** One row of the batch; a sample with guidance takes two. */

@@ -10,7 +10,7 @@ export interface EngineParts {
   readonly settings: EngineSettings;
   readonly clock: Clock;
   readonly post: (message: FromEngine) => void;
-  /** Draws noise while a graph runs (diffusion/noise-drawer.ts); the engine closes it. */
+  /** Draws noise while a graph runs (diffusion/noise.ts); the engine closes it. */
   readonly noise?: { begin(draws: readonly SharedArrayBuffer[]): void; close(): Promise<void> };
 }
 

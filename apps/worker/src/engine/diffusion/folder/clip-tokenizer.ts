@@ -4,8 +4,7 @@ import { join } from 'node:path';
 import { LehrError } from '@lehr/shared';
 import { z } from 'zod';
 import { readConfigFile, readModelText, readOptionalConfig } from '../../folder/config-file.ts';
-import { ClipTokenizer, type TokenizerConfig } from '../tokenizer.ts';
-import { buildTokenizerJson } from './clip-vocabulary.ts';
+import { ClipTokenizer, type SpecialTokens, type TokenizerConfig } from '../tokenizer.ts';
 
 /** A token is written as its text, or as an object that holds the text. */
 const TokenSchema = z.union([
@@ -31,7 +30,7 @@ const UNLIMITED = 1e6;
 const TokenizerJsonSchema = z.looseObject({ model: z.looseObject({ type: z.literal('BPE') }) });
 const VocabularySchema = z.record(z.string(), z.int().nonnegative());
 
-export interface TokenizerOptions {
+interface TokenizerOptions {
   /** The most tokens that the text encoder takes; the smaller of this and `model_max_length` counts. */
   readonly maxTokens?: number | undefined;
 }
@@ -91,4 +90,61 @@ async function readTokenizerJson(folder: string, config: TokenizerConfig): Promi
       cause,
     });
   }
+}
+
+const WORD = "'s|'t|'re|'ve|'m|'ll|'d|[\\p{L}]+|[\\p{N}]|[^\\s\\p{L}\\p{N}]+";
+
+/**
+ * Builds the `tokenizer.json` that does what CLIP's own code does with a `vocab.json` and a `merges.txt`: Stable
+ * Diffusion 1.x folders ship only these two.
+ *
+ * Throws Error when a special token is not in the vocabulary.
+ */
+function buildTokenizerJson(
+  vocabulary: Readonly<Record<string, number>>,
+  mergesText: string,
+  special: SpecialTokens,
+): object {
+  const idOf = (token: string): number => {
+    const id = vocabulary[token];
+    if (id === undefined) throw new Error(`The vocabulary has no "${token}".`);
+    return id;
+  };
+  const addedToken = (content: string) => ({
+    ...{ id: idOf(content), content, special: true, normalized: true },
+    ...{ single_word: false, lstrip: false, rstrip: false },
+  });
+  return {
+    version: '1.0',
+    truncation: null,
+    padding: null,
+    added_tokens: [addedToken(special.bos), addedToken(special.eos)],
+    normalizer: {
+      type: 'Sequence',
+      normalizers: [
+        { type: 'NFC' },
+        { type: 'Replace', pattern: { Regex: '\\s+' }, content: ' ' },
+        { type: 'Lowercase' },
+      ],
+    },
+    pre_tokenizer: {
+      type: 'Sequence',
+      pretokenizers: [
+        { type: 'Split', pattern: { Regex: WORD }, behavior: 'Removed', invert: true },
+        { type: 'ByteLevel', add_prefix_space: false, trim_offsets: true },
+      ],
+    },
+    post_processor: null,
+    decoder: { type: 'ByteLevel', add_prefix_space: true, trim_offsets: true },
+    model: {
+      type: 'BPE',
+      dropout: null,
+      unk_token: special.unk,
+      continuing_subword_prefix: '',
+      end_of_word_suffix: '</w>',
+      fuse_unk: false,
+      vocab: vocabulary,
+      merges: mergesText.split('\n').filter((line) => line.trim() !== '' && !line.startsWith('#version')),
+    },
+  };
 }

@@ -1,4 +1,7 @@
 /** Opens a Stable Diffusion folder: tokenizer, text encoder, UNet, VAE and noise schedule, ready to run. */
+
+import { existsSync } from 'node:fs';
+import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { LehrError } from '@lehr/shared';
 import { openWhole, reportOf } from '../../folder/open-whole.ts';
@@ -15,14 +18,12 @@ import type { PromptEncoder } from '../text-encoder.ts';
 import type { ClipTokenizer } from '../tokenizer.ts';
 import type { LatentSize, Unet } from '../unet.ts';
 import { openVae, type PictureSize, type Vae, type VaeConfig } from '../vae.ts';
-import { checkGraphs } from './check-graphs.ts';
 import { type DiffusionConfig, readDiffusionConfig } from './diffusion-config.ts';
 import { loadUnet } from './load-unet.ts';
-import { onlySize } from './only-size.ts';
 import { openPictureInput, type PictureInput } from './open-picture-input.ts';
 import { openTextEncoders } from './open-text-encoders.ts';
 
-export interface DiffusionOptions extends LoadOptions {
+interface DiffusionOptions extends LoadOptions {
   /** Memory for cached prompt embeddings. */
   readonly embeddingCacheBytes?: number;
 }
@@ -189,3 +190,85 @@ function checkFit(folder: string, textEncoder: PromptEncoder, unet: Unet, vae: V
     throw new LehrError('model-unavailable', `The latents of ${folder} have ${channels}.${hint}`);
   }
 }
+
+/**
+ * Finds graphs that a folder lacks, and says how to export them, before anything is loaded.
+ *
+ * Throws LehrError `model-unavailable` that names every missing graph.
+ */
+async function checkGraphs(folder: string, graphs: readonly string[]): Promise<void> {
+  const missing = graphs.filter((graph) => !existsSync(join(folder, graph, 'model.onnx')));
+  if (missing.length === 0) return;
+  const names = missing.map((graph) => `${graph}/model.onnx`).join(', ');
+  throw new LehrError('model-unavailable', `${folder} has no ${names}. ${await adviceFor(folder, missing)}`);
+}
+
+async function adviceFor(folder: string, missing: readonly string[]): Promise<string> {
+  const variant = await variantIn(join(folder, missing[0]));
+  if (variant !== undefined) {
+    const pull = `lehr models pull ${JSON.stringify(folder)} --variant ${variant}`;
+    return `It holds the variant "${variant}"; give its graphs the plain names: ${pull}.`;
+  }
+  // torch's folders hold one VAE, which becomes two graphs.
+  const sources = missing.map((graph) => (graph.startsWith('vae_') ? 'vae' : graph));
+  const names = await Promise.all(sources.map((source) => readdir(join(folder, source)).catch(() => [])));
+  const isTorch = names.flat().some((name) => /\.(safetensors|bin)$/.test(name));
+  const command = 'optimum-cli export onnx --model <folder or name> <new folder>';
+  return isTorch
+    ? `It holds weights for torch; export it first: ${command}.`
+    : `Export the model again: ${command}.`;
+}
+
+/** Of a graph such as `model.fp16.onnx` or `model_fp16.onnx`, which `lehr models pull` saves under its plain name. */
+async function variantIn(graphFolder: string): Promise<string | undefined> {
+  const names = await readdir(graphFolder).catch(() => []);
+  return names
+    .map((name) => /^model[._]([\w-]+)\.onnx$/.exec(name)?.[1])
+    .find((variant) => variant !== undefined);
+}
+
+/**
+ * Graphs that were exported for one picture size: a dynamo export fixes every size that was not declared as dynamic.
+ *
+ * The picture size of a model that can draw no other, undefined when it can. Throws LehrError `model-unavailable` when its graphs fix
+ * different sizes. `scaleFactor` is the number of pixels for each value of a latent, in a row or column.
+ */
+function onlySize(
+  folder: string,
+  unet: RuntimeSession,
+  vaeDecoder: RuntimeSession,
+  scaleFactor: number,
+): PictureSize | undefined {
+  const [ofUnet, ofVae] = [unet, vaeDecoder].map((session) => fixedSize(session, scaleFactor));
+  if (ofUnet && ofVae && sizeText(ofUnet) !== sizeText(ofVae)) {
+    const sizes = `the unet for ${sizeText(ofUnet)}, the vae_decoder for ${sizeText(ofVae)}`;
+    throw new LehrError(
+      'model-unavailable',
+      `The graphs of ${folder} were exported for different picture sizes: ${sizes}. Export them for one size, or with dynamic height and width.`,
+    );
+  }
+  return ofUnet ?? ofVae;
+}
+
+/** Throws LehrError `invalid-input` when the model can draw only another size. */
+export function refuseOtherSize(only: PictureSize | undefined, asked: PictureSize): void {
+  if (!only) return;
+  const problems = (['width', 'height'] as const)
+    .filter((field) => only[field] !== asked[field])
+    .map((field) => ({
+      pointer: `/input/${field}`,
+      detail: `must be ${only[field]}, because the graphs of this model were exported for ${sizeText(only)} alone; it is ${asked[field]}`,
+    }));
+  if (problems.length === 0) return;
+  const text = problems.map(({ pointer, detail }) => `${pointer} ${detail}.`).join(' ');
+  throw new LehrError('invalid-input', text, { problems });
+}
+
+function fixedSize(session: RuntimeSession, scaleFactor: number): PictureSize | undefined {
+  const latent = session.inputs.find(({ dims }) => dims.length === 4);
+  const [height, width] = latent?.dims.slice(2) ?? [];
+  if (typeof height !== 'number' || typeof width !== 'number') return undefined;
+  return { height: height * scaleFactor, width: width * scaleFactor };
+}
+
+const sizeText = ({ width, height }: PictureSize): string => `${width}x${height}`;

@@ -3,8 +3,12 @@ import { join } from 'node:path';
 import { LehrError } from '@lehr/shared';
 import { reportOf } from '../../folder/open-whole.ts';
 import type { GraphReport, InferenceRuntime, LoadOptions } from '../../runtime/runtime.ts';
-import { PairedTextEncoder } from '../paired-text-encoder.ts';
-import { type PromptEncoder, TextEncoder, type TextEncoderOptions } from '../text-encoder.ts';
+import {
+  PairedTextEncoder,
+  type PromptEncoder,
+  TextEncoder,
+  type TextEncoderOptions,
+} from '../text-encoder.ts';
 import type { ClipTokenizer } from '../tokenizer.ts';
 import { openClipTokenizer } from './clip-tokenizer.ts';
 import type { DiffusionConfig } from './diffusion-config.ts';

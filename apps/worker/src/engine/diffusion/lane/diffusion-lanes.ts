@@ -1,21 +1,22 @@
 /** The diffusion part of the engine: its open models, a lane for each picture size, prompts before and latents after them. */
+
+import { type Clock, LehrError } from '@lehr/shared';
 import { orClose } from '../../folder/open-whole.ts';
 import { weightsDigest } from '../../folder/prepared-manifest.ts';
 import { type EngineParts, openedModel, tunedSettings } from '../../lanes/engine-parts.ts';
 import { ModelLanes } from '../../lanes/model-lanes.ts';
-import { ladderFor, RowCap } from '../../lanes/row-cap.ts';
+import { climbLadder, ladderFor, ROW_LADDER, RowCap } from '../../lanes/row-cap.ts';
 import type { DiffusionSample, DiffusionToOpen, OpenedModel, SampleId } from '../../protocol/messages.ts';
-import { type DiffusionModel, openDiffusionModel } from '../folder/diffusion-folder.ts';
-import { refuseOtherSize } from '../folder/only-size.ts';
+import { type DiffusionModel, openDiffusionModel, refuseOtherSize } from '../folder/diffusion-folder.ts';
+import { probeRow } from '../folder/load-unet.ts';
 import { encoderOf } from '../folder/open-picture-input.ts';
-import type { LatentRgb } from '../latent-rgb.ts';
+import { fitLatentRgb, type LatentRgb } from '../latent-rgb.ts';
 import { cutOf } from '../text-encoder.ts';
 import type { VaeEncoder } from '../vae-encoder.ts';
 import { Checkpoints } from './checkpoints.ts';
 import { Lane } from './lane.ts';
 import { LaneSample } from './lane-sample.ts';
 import { DecodeQueue, EncodeQueue, PromptQueue } from './sample-queues.ts';
-import { warmUp } from './warm-up.ts';
 
 interface OpenModel {
   readonly model: DiffusionModel;
@@ -155,3 +156,29 @@ const latentSize = (model: DiffusionModel, { width, height }: DiffusionSample) =
   width: width / model.vae.scaleFactor,
   height: height / model.vae.scaleFactor,
 });
+
+/**
+ * Warm-up of a diffusion model, before it serves any job: runs every graph once, measures the duration of a step at each
+ * rung of the row ladder for as long as more rows increase the throughput, and fits the map that makes previews.
+ */
+export async function warmUp(
+  model: DiffusionModel,
+  picture: { readonly width: number; readonly height: number },
+  cap: RowCap,
+  clock: Clock,
+): Promise<LatentRgb | undefined> {
+  const { unet, vae, tokenizer } = model;
+  const size = { width: picture.width / vae.scaleFactor, height: picture.height / vae.scaleFactor };
+  const row = probeRow(unet, size, tokenizer.maxTokens, 1);
+  // A graph with a fixed batch size has only one row count.
+  const rungs = unet.fixedRows === undefined ? ROW_LADDER : [unet.fixedRows];
+  const run = (rows: number) => unet.predict(new Array(rows).fill(row), size);
+  await climbLadder(cap, { clock, run, rungs });
+  try {
+    return await fitLatentRgb(vae, picture, clock);
+  } catch (error) {
+    // A VAE that cannot decode synthetic latents may still decode real ones; missing previews must not refuse the model.
+    if (error instanceof LehrError && error.code === 'numeric-error') return undefined;
+    throw error;
+  }
+}

@@ -10,9 +10,8 @@ import {
   pictureConditions,
   type RowKind,
 } from '../conditioning.ts';
+import { type NoisePredictions, predictedClean } from '../model-output.ts';
 import { SeededNoise } from '../noise.ts';
-import type { NoisePredictions } from '../noise-predictions.ts';
-import { predictedClean } from '../predicted-clean.ts';
 import { createSamplerRun } from '../samplers/index.ts';
 import type { SamplerRun } from '../samplers/sampler.ts';
 import type { SchedulerConfig } from '../scheduler-config.ts';

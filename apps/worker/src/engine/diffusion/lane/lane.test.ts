@@ -5,9 +5,9 @@ import type { DiffusionSample, FromEngine, SampleId } from '../../protocol/messa
 import type { Batching } from '../../runtime/runtime.ts';
 import { floatTensor } from '../../runtime/tensor.ts';
 import { LatentRgb } from '../latent-rgb.ts';
-import { NoisePredictions } from '../noise-predictions.ts';
+import { NoisePredictions } from '../model-output.ts';
+import { SharedDraw } from '../normal-stream.ts';
 import { parseSchedulerConfig } from '../scheduler-config.ts';
-import { SharedDraw } from '../shared-draw.ts';
 import type { UnetRow } from '../unet.ts';
 import { Lane, type LaneOptions } from './lane.ts';
 import { LaneSample } from './lane-sample.ts';

@@ -1,7 +1,12 @@
-import { levelAt, levelOfAlphaCumprod, type NoiseLevel, type NoiseSchedule } from '../noise-schedule.ts';
-import { wholeTimesteps } from '../timesteps.ts';
-import { cleanMix, noiseMix, refusePureNoise } from './prediction.ts';
-import { firstCall, type SamplerKind, type SamplerSetup, spacingOptions } from './sampler-kind.ts';
+import { cleanMix, noiseMix, refusePureNoise } from '../model-output.ts';
+import {
+  levelAt,
+  levelOfAlphaCumprod,
+  type NoiseLevel,
+  type NoiseSchedule,
+  wholeTimesteps,
+} from '../noise-schedule.ts';
+import { firstCall, type SamplerKind, type SamplerSetup, spacingOptions } from './sampler.ts';
 
 /** DDIM, arXiv 2010.02502 eq. 12 and 16. Draws noise on every step if `eta` > 0. */
 export const ddim: SamplerKind = {

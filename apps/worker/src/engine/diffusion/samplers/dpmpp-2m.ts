@@ -1,13 +1,19 @@
-import { levelOfSigma } from '../noise-schedule.ts';
-import { karrasSigmas, multistepTimesteps, roundHalfToEven, sigmaAt, timestepOf } from '../timesteps.ts';
-import { cleanMix } from './prediction.ts';
+import { cleanMix } from '../model-output.ts';
+import {
+  karrasSigmas,
+  levelOfSigma,
+  multistepTimesteps,
+  roundHalfToEven,
+  sigmaAt,
+  timestepOf,
+} from '../noise-schedule.ts';
 import {
   firstCall,
   type SamplerKind,
   type SamplerPlan,
   type SamplerSetup,
   spacingOptions,
-} from './sampler-kind.ts';
+} from './sampler.ts';
 
 /** DPM-Solver++(2M), arXiv 2211.01095 algorithm 2, midpoint form. Draws no noise. */
 export const dpmpp2m = dpmpp({ karras: false, stochastic: false });

@@ -1,7 +1,8 @@
-import { levelOfSigma } from '../noise-schedule.ts';
+/** Euler and ancestral Euler. */
+
+import { type Mix, noiseMix } from '../model-output.ts';
+import { fractionalTimesteps, karrasSigmas, levelOfSigma, sigmaAt, timestepOf } from '../noise-schedule.ts';
 import type { PredictionType, Spacing } from '../scheduler-config.ts';
-import { fractionalTimesteps, karrasSigmas, sigmaAt, timestepOf } from '../timesteps.ts';
-import { type Mix, noiseMix } from './prediction.ts';
 import {
   firstCall,
   type SamplerKind,
@@ -9,7 +10,7 @@ import {
   type SamplerRule,
   type SamplerSetup,
   spacingOptions,
-} from './sampler-kind.ts';
+} from './sampler.ts';
 
 /**
  * Euler, arXiv 2206.00364 algorithm 1 without its second-order correction: a straight line from each sigma to the next.
@@ -36,7 +37,7 @@ export const euler: SamplerKind = {
 };
 
 /** Timesteps may be fractional; their sigmas are interpolated from the schedule. */
-export function eulerPlan(setup: SamplerSetup): SamplerPlan {
+function eulerPlan(setup: SamplerSetup): SamplerPlan {
   const timesteps = fractionalTimesteps(spacingOptions(setup));
   const sigmas = [...timesteps.map((timestep) => sigmaAt(setup.schedule, timestep)), 0];
   const initNoiseSigma = startingSigma(setup.spacing, sigmas[0]);
@@ -44,7 +45,7 @@ export function eulerPlan(setup: SamplerSetup): SamplerPlan {
 }
 
 /** Euler's latents are `picture + sigma * noise`; the model gets them scaled to unit variance. */
-export function eulerLatent(sigmas: readonly number[]): Omit<SamplerRule, 'update'> {
+function eulerLatent(sigmas: readonly number[]): Omit<SamplerRule, 'update'> {
   return {
     start: { picture: 1, noise: sigmas[0] },
     historyLength: 0,
@@ -53,7 +54,7 @@ export function eulerLatent(sigmas: readonly number[]): Omit<SamplerRule, 'updat
 }
 
 /** The change of such a latent per unit of sigma: the noise that it contains. */
-export function slopeMix(type: PredictionType, sigma: number): Mix {
+function slopeMix(type: PredictionType, sigma: number): Mix {
   const level = levelOfSigma(sigma);
   const mix = noiseMix(type, level);
   return { latent: mix.latent * level.alpha, output: mix.output };
@@ -68,4 +69,34 @@ function startingSigma(spacing: Spacing, largest: number): number {
 function withKarras(plan: SamplerPlan, { schedule, steps }: SamplerSetup): SamplerPlan {
   const sigmas = karrasSigmas(plan.sigmas[0], plan.sigmas[steps - 1], steps);
   return { ...plan, timesteps: sigmas.map((sigma) => timestepOf(schedule, sigma)), sigmas: [...sigmas, 0] };
+}
+
+/**
+ * Ancestral Euler, as in k-diffusion: an Euler step to a sigma below the next one, then new noise up to the next one. Draws
+ * noise on every step, also on the last, with weight 0. As in diffusers it has no Karras sigmas.
+ */
+export const eulerAncestral: SamplerKind = {
+  defaultSpacing: 'linspace',
+  plan: eulerPlan,
+
+  rule({ config }, { sigmas }) {
+    return {
+      ...eulerLatent(sigmas),
+      drawsNoise: () => true,
+
+      update(call, output, latent, _history, drawNoise) {
+        const slope = slopeMix(config.predictionType, sigmas[call]);
+        const { down, up } = split(sigmas[call], sigmas[call + 1]);
+        const length = down - sigmas[call];
+        const mix = { latent: 1 + length * slope.latent, output: length * slope.output };
+        output.mixInto(latent, mix, { weight: up, values: drawNoise(latent.length) });
+      },
+    };
+  },
+};
+
+/** Splits the next sigma into `sqrt(down^2 + up^2)`: Euler steps to `down`, new noise adds `up` (arXiv 2006.11239 eq. 7). */
+function split(sigma: number, next: number): { down: number; up: number } {
+  const up = (next * Math.sqrt(sigma ** 2 - next ** 2)) / sigma;
+  return { down: Math.sqrt(next ** 2 - up ** 2), up };
 }

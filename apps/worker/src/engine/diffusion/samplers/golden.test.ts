@@ -7,8 +7,7 @@ import {
   runGolden,
   samplerOf,
 } from '../../../../../../test/support/sampler-golden.ts';
-import { createSamplerRun } from './index.ts';
-import { SAMPLER_KINDS, setupOf, uncheckedRun } from './unchecked-run.ts';
+import { createSamplerRun, SAMPLER_KINDS, setupOf, uncheckedRun } from './index.ts';
 
 const noise = goldenNoise();
 const latentLength = noise.indices.length;

@@ -1,9 +1,8 @@
 import { type LehrError, leastSteps } from '@lehr/shared';
 import { describe, expect, it } from 'vitest';
 import { sd15Config } from '../../../../../../test/support/sampler-golden.ts';
-import { createSamplerRun, samplersFor, stepRange } from './index.ts';
+import { createSamplerRun, type SamplerRunOptions, samplersFor, stepRange } from './index.ts';
 import { SAMPLER_NAMES, type SamplerName } from './sampler.ts';
-import type { SamplerRunOptions } from './unchecked-run.ts';
 
 const sd15 = sd15Config();
 const turbo = sd15Config({ timestep_spacing: 'trailing' });

@@ -1,7 +1,6 @@
-import { levelAt, levelOfAlphaCumprod } from '../noise-schedule.ts';
-import { lcmTimesteps } from '../timesteps.ts';
-import { cleanMix, refusePureNoise } from './prediction.ts';
-import type { SamplerKind } from './sampler-kind.ts';
+import { cleanMix, refusePureNoise } from '../model-output.ts';
+import { lcmTimesteps, levelAt, levelOfAlphaCumprod } from '../noise-schedule.ts';
+import type { SamplerKind } from './sampler.ts';
 
 /** Standard deviation of the data in the boundary condition, as in the distillation. */
 const SIGMA_DATA = 0.5;

@@ -1,8 +1,7 @@
-import { levelAt, type NoiseLevel } from '../noise-schedule.ts';
-import { wholeTimesteps } from '../timesteps.ts';
+import { noiseMix } from '../model-output.ts';
+import { levelAt, type NoiseLevel, wholeTimesteps } from '../noise-schedule.ts';
 import { levelBelow, stride } from './ddim.ts';
-import { noiseMix } from './prediction.ts';
-import { firstCall, type SamplerKind, spacingOptions } from './sampler-kind.ts';
+import { firstCall, type SamplerKind, spacingOptions } from './sampler.ts';
 
 /**
  * Weights of this call's output and of the earlier ones, newest first: Adams-Bashforth of increasing order. The second call

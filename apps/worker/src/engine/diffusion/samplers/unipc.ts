@@ -1,7 +1,7 @@
+import { cleanMix } from '../model-output.ts';
 import { levelOfSigma } from '../noise-schedule.ts';
 import { logSnr, multistepPlan } from './dpmpp-2m.ts';
-import { cleanMix } from './prediction.ts';
-import type { SamplerKind } from './sampler-kind.ts';
+import type { SamplerKind } from './sampler.ts';
 
 /**
  * UniPC of order 2, arXiv 2302.04867 algorithms 1 and 2, with B(h) = e^h - 1 ("bh2"), on predicted clean latents. Each call

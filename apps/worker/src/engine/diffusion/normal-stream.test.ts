@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { BLOCK, normalBlock } from './box-muller.ts';
+import { BLOCK, normalBlock } from './normal-stream.ts';
 
 const HALF = BLOCK / 2;
 
