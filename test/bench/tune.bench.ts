@@ -10,9 +10,8 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { Candidate } from '../../apps/worker/src/programs/tune/candidate.ts';
-import { durationsOf } from '../../apps/worker/src/programs/tune/durations.ts';
-import { figuresOf } from '../../apps/worker/src/programs/tune/goal.ts';
-import { TrialProcess } from '../../apps/worker/src/programs/tune/trial-process.ts';
+import { durationsOf, figuresOf } from '../../apps/worker/src/programs/tune/goal.ts';
+import { TrialProcess } from '../../apps/worker/src/programs/tune/trial-pool.ts';
 import { demoModelsFile } from '../../packages/demo-models/src/index.ts';
 import type { Figure, RatioFigure, Side } from './harness.ts';
 

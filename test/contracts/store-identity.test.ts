@@ -2,7 +2,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
-import { checkStore } from '../../apps/worker/src/programs/doctor/store-check.ts';
+import { checkStore } from '../../apps/worker/src/programs/doctor/diagnose.ts';
 import { ConfigError, claimStore, LehrError, otherStore } from '../../packages/shared/src/index.ts';
 import { NO_LINKS, openObjectStore } from '../../packages/shared/src/objects/index.ts';
 import { freshKeys, startRedis, type TestRedis, testRedis } from '../support/redis.ts';

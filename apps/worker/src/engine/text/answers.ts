@@ -1,11 +1,11 @@
 /** What a graph's outputs mean for the text that they were computed from: an embedding, labels, fillings or entities. */
 import type { TextJobType } from '@lehr/shared';
-import type { ClassifyOptions, Filling, Label, TextEntity, TextWork } from '../protocol/messages.ts';
+import type { Filling, Label, TextEntity, TextWork } from '../protocol/messages.ts';
 import type { TextAnswers } from '../protocol/text-messages.ts';
 import { entitiesOf } from './entities.ts';
 import { fillMasks } from './fill-mask.ts';
 import { finishEmbedding, type Pooling, pool } from './pooling.ts';
-import { best, sigmoid, softmax } from './scores.ts';
+import { classify } from './scores.ts';
 import type { RowOutput } from './text-graph.ts';
 import type { EncodedText, TextTokenizer } from './tokenizer.ts';
 
@@ -62,29 +62,7 @@ export function* answer(
   }
 }
 
-interface Labels {
-  readonly labels: readonly string[];
-  readonly function: 'softmax' | 'sigmoid' | 'none';
-}
-
-/** The labels of a text. */
-function classify(logits: Float32Array, model: Labels, options: ClassifyOptions): Label[] {
-  const scores = scored(logits, options.function ?? model.function);
-  return best(scores, options.topK ?? scores.length).map((i) => ({
-    label: labelOf(model.labels, i),
-    score: scores[i],
-  }));
-}
-
-function scored(logits: Float32Array, by: Labels['function']): Float64Array {
-  if (by === 'none') return Float64Array.from(logits);
-  return by === 'softmax' ? softmax(logits) : sigmoid(logits);
-}
-
-/** transformers' name for a label without one. */
-export const labelOf = (labels: readonly string[], index: number): string =>
-  labels[index] ?? `LABEL_${index}`;
-
+/** The answers of a sample's texts, as one message carries them. */
 export function joinAnswers(type: TextJobType, answers: readonly TextAnswer[]): TextAnswers {
   switch (type) {
     case 'text-embedding': {

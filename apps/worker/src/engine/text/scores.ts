@@ -1,4 +1,5 @@
-/** Logits to scores. */
+/** Logits to scores, and the labels of a text. */
+import type { ClassifyOptions, Label } from '../protocol/messages.ts';
 
 export function softmax(logits: Float32Array): Float64Array {
   let largest = Number.NEGATIVE_INFINITY;
@@ -8,7 +9,7 @@ export function softmax(logits: Float32Array): Float64Array {
   return scores.map((score) => score / sum);
 }
 
-export const sigmoid = (logits: Float32Array): Float64Array =>
+const sigmoid = (logits: Float32Array): Float64Array =>
   Float64Array.from(logits, (logit) => 1 / (1 + Math.exp(-logit)));
 
 /** Indices of the `count` best scores, best first; of equal scores the one with the smaller index first. */
@@ -39,3 +40,26 @@ function placeOf(score: number, chosen: readonly number[], scores: Float64Array)
   }
   return from;
 }
+
+interface Labels {
+  readonly labels: readonly string[];
+  readonly function: 'softmax' | 'sigmoid' | 'none';
+}
+
+/** The labels of a text. */
+export function classify(logits: Float32Array, model: Labels, options: ClassifyOptions): Label[] {
+  const scores = scored(logits, options.function ?? model.function);
+  return best(scores, options.topK ?? scores.length).map((i) => ({
+    label: labelOf(model.labels, i),
+    score: scores[i],
+  }));
+}
+
+function scored(logits: Float32Array, by: Labels['function']): Float64Array {
+  if (by === 'none') return Float64Array.from(logits);
+  return by === 'softmax' ? softmax(logits) : sigmoid(logits);
+}
+
+/** transformers' name for a label without one. */
+export const labelOf = (labels: readonly string[], index: number): string =>
+  labels[index] ?? `LABEL_${index}`;

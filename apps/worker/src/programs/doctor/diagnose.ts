@@ -1,20 +1,25 @@
 /** The checks of `lehr doctor` that need the server's machine: Redis, the store, providers, ffmpeg and models. */
+
+import { execFile } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
+import { promisify } from 'node:util';
 import { demoModelsFile } from '@lehr/demo-models';
 import {
   ConfigError,
   envSchema,
   homeModelsFile,
+  otherStore,
   parseRegistry,
   readConfig,
   readFamily,
   storeFaults,
   type Task,
+  type UsedStore,
 } from '@lehr/shared';
 import { modelCacheFolder } from '@lehr/shared/model-cache';
-import { openConfiguredStore, storePlace } from '@lehr/shared/objects';
+import { type ObjectStore, openConfiguredStore, storePlace } from '@lehr/shared/objects';
 import {
   describeAddress,
   keysOf,
@@ -24,12 +29,11 @@ import {
   withLocalRedis,
 } from '@lehr/shared/redis';
 import { providersOf } from '../../engine/runtime/provider-library.ts';
-import { checkAudio } from './audio-check.ts';
+import { ffmpegProblem } from '../../parent/audio/ffmpeg.ts';
 import type { Check } from './check.ts';
 import { checkModels, checkProviders, type DeviceChoice } from './model-checks.ts';
+import { checkUpgrade } from './plan-upgrade.ts';
 import { checkRedis } from './redis-checks.ts';
-import { checkStore } from './store-check.ts';
-import { checkUpgrade } from './upgrade-checks.ts';
 
 const DoctorEnv = envSchema(
   'LEHR_HOME',
@@ -54,7 +58,7 @@ const ELSEWHERE =
 
 type Source = Readonly<Record<string, string | undefined>>;
 
-export interface DiagnoseOptions {
+interface DiagnoseOptions {
   readonly skipModels: boolean;
   /** Only what an upgrade to this version needs. */
   readonly upgrade?: boolean;
@@ -140,5 +144,46 @@ async function* modelChecks(
   } catch (error) {
     const advice = 'Set LEHR_MODELS to the path of a models.yaml.';
     yield { name: 'models', state: 'fail', detail: `${file}: ${(error as Error).message}`, advice };
+  }
+}
+
+/** Whether speech jobs could be decoded on this machine, by decoding a small file. */
+async function checkAudio(): Promise<Check> {
+  const name = 'ffmpeg';
+  const problem = await ffmpegProblem();
+  if (problem === undefined) return { name, state: 'ok', detail: `${await version()} decodes audio` };
+  const advice =
+    'Install ffmpeg (sudo apt-get install ffmpeg), or set LEHR_TASKS=diffusion on workers that serve no speech.';
+  return { name, state: 'fail', detail: problem, advice };
+}
+
+/** The first line begins "ffmpeg version 5.1.9-0+deb12u1 Copyright". */
+async function version(): Promise<string> {
+  const { stdout } = await promisify(execFile)('ffmpeg', ['-version']);
+  return stdout.split(' ').slice(1, 3).join(' ');
+}
+
+interface CheckedStore extends Omit<UsedStore, 'store'> {
+  readonly open: () => Promise<ObjectStore>;
+}
+
+/** Checks that outputs can be stored, by storing one, and that the store is the one of the installation in Redis. */
+export async function checkStore({ open, ...used }: CheckedStore): Promise<Check> {
+  const name = 'store';
+  const { redis, place } = used;
+  try {
+    const store = await open();
+    await store.check();
+    // The checks of Redis have said so if it is not connected.
+    const other = redis.status === 'ready' ? await otherStore({ ...used, store }) : undefined;
+    if (other) return { name, state: 'fail', detail: other.problem, advice: other.advice };
+    return { name, state: 'ok', detail: `${place} accepts writes` };
+  } catch (error) {
+    const { message, cause } = error as Error & { cause?: Error };
+    const detail =
+      cause?.message && !message.includes(cause.message) ? `${message} (${cause.message})` : message;
+    const advice =
+      'Check the permissions and free space of the folder, or the name and credentials of the bucket.';
+    return { name, state: 'fail', detail: `${place}: ${detail}`, advice };
   }
 }

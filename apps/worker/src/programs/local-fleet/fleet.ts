@@ -3,8 +3,14 @@
  * its jobs or hands them back, and ends by itself. Only one that has not ended long after its drain is killed.
  */
 import type { Clock, Log } from '@lehr/shared';
-import { type FleetPlan, planFleet } from './plan.ts';
-import { afterEnd, NO_ENDS, type RestartPolicy, type SlotHistory } from './restarts.ts';
+import {
+  afterEnd,
+  type FleetPlan,
+  NO_ENDS,
+  planFleet,
+  type RestartPolicy,
+  type SlotHistory,
+} from './plan.ts';
 import { type WorkerEnd, WorkerProcess } from './worker-process.ts';
 
 /** How to start a worker; a changed one replaces the running workers. */

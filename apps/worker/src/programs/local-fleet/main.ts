@@ -18,7 +18,7 @@ import {
 import { watchParent } from '../../parent/parent.ts';
 import { Fleet } from './fleet.ts';
 import { followPool } from './follow-pool.ts';
-import { RESTARTS } from './restarts.ts';
+import { RESTARTS } from './plan.ts';
 import { type FleetArguments, FleetArgumentsSchema, readSpec, slotVariables } from './settings.ts';
 
 /** One Ctrl-C may arrive twice: from the terminal, and through the command `lehr`. */

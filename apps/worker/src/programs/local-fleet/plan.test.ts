@@ -1,7 +1,6 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { type FleetState, type Member, planFleet } from './plan.ts';
-import { afterEnd, NO_ENDS, RESTARTS } from './restarts.ts';
+import { afterEnd, type FleetState, type Member, NO_ENDS, planFleet, RESTARTS } from './plan.ts';
 
 let order = 0;
 const member = (slot: number, fields: Partial<Member> = {}): Member => {

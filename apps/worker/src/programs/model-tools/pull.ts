@@ -1,7 +1,17 @@
 /** `lehr models pull`: fetches a model into the cache and enters it in models.yaml. */
 import { mkdir } from 'node:fs/promises';
-import { dirname } from 'node:path';
-import { LehrError, type ModelRef, type Registry, SLUG, type Task, withVersion } from '@lehr/shared';
+import { dirname, join } from 'node:path';
+import {
+  FAMILY_TRAITS,
+  LehrError,
+  type ModelRef,
+  type Registry,
+  readFamily,
+  SLUG,
+  type Task,
+  type TextJobType,
+  withVersion,
+} from '@lehr/shared';
 import {
   evict,
   fetchModel,
@@ -12,8 +22,7 @@ import {
   sourceFields,
   sourceName,
 } from '@lehr/shared/model-cache';
-import { nativeDefaults } from './native-defaults.ts';
-import { textDefaults } from './text-defaults.ts';
+import { readTextConfig } from '../../engine/text/folder/text-config.ts';
 import type { ToolEvent } from './tool-event.ts';
 import { changeModelsFile, readModelsFile, type ToolSettings } from './tool-settings.ts';
 
@@ -83,4 +92,45 @@ function chooseRef(wanted: string, fields: SourceFields, registry: Registry | un
   );
   const numbers = versions.map((each) => Number(each.version)).filter(Number.isInteger);
   return { name, version: same?.version ?? `${Math.max(0, ...numbers) + 1}` };
+}
+
+/**
+ * The fields of a new diffusion model in models.yaml that follow from its configs: an API may run where its folder is not.
+ *
+ * The family, and what of this model differs from its family's defaults.
+ */
+function nativeDefaults(folder: string): Record<string, unknown> {
+  const detected = readFamily(folder);
+  if (!detected) return {};
+  const { family, guidance, side } = detected;
+  const traits = FAMILY_TRAITS[family];
+  const defaults = {
+    ...(side !== undefined && side !== traits.defaults.width && { width: side, height: side }),
+    // An LCM that takes no guidance scale, such as a merged LoRA, was distilled with it.
+    ...(guidance === 'rows' && traits.guidance === 'embedded' && { guidance: 1 }),
+  };
+  return {
+    family,
+    ...(Object.keys(defaults).length > 0 && { defaults }),
+    ...(side !== undefined &&
+      side > traits.maxSide && { limits: { max_size: side, max_pixels: side * side } }),
+  };
+}
+
+const HEADS: readonly (readonly [ending: string, type: TextJobType])[] = [
+  ['ForMaskedLM', 'fill-mask'],
+  ['ForSequenceClassification', 'text-classification'],
+  ['ForTokenClassification', 'token-classification'],
+];
+
+/**
+ * The fields of a new text model in models.yaml: which types of jobs it answers, which an API without the folder cannot know.
+ *
+ * A model without a head embeds texts. Throws LehrError `model-unavailable` when its config cannot be read.
+ */
+async function textDefaults(folder: string): Promise<{ readonly tasks: readonly TextJobType[] }> {
+  const { model } = await readTextConfig(join(folder));
+  const [architecture = ''] = model.architectures ?? [];
+  const head = HEADS.find(([ending]) => architecture.endsWith(ending));
+  return { tasks: [head?.[1] ?? 'text-embedding'] };
 }

@@ -1,11 +1,10 @@
 /** What a measurement means for a job, and which of two measurements is better for a goal. */
-import type { Durations } from './durations.ts';
 
 const GOALS = ['throughput', 'latency', 'memory'] as const;
 export type Goal = (typeof GOALS)[number];
 
 /** One candidate, measured. */
-export interface Measured {
+interface Measured {
   readonly step: Durations;
   readonly perJobMs: number;
   readonly residentBytes: number;
@@ -47,4 +46,16 @@ export function scoreOf(goal: Goal, { jobsPerS, jobMs, residentBytes }: JobFigur
     case 'memory':
       return residentBytes;
   }
+}
+
+interface Durations {
+  readonly medianMs: number;
+  readonly p95Ms: number;
+}
+
+/** Median and 95th percentile (nearest rank) of at least one duration. */
+export function durationsOf(durations: readonly number[]): Durations {
+  const sorted = [...durations].sort((a, b) => a - b);
+  const at = (share: number): number => sorted[Math.max(0, Math.ceil(sorted.length * share) - 1)];
+  return { medianMs: at(0.5), p95Ms: at(0.95) };
 }

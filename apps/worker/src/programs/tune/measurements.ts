@@ -1,7 +1,6 @@
 /** What a search knows: the rounds of each candidate, and how two candidates compare. */
 import { type Candidate, candidateKey, candidatesOf, type Space, sessionKey } from './candidate.ts';
-import { durationsOf } from './durations.ts';
-import { figuresOf, type Goal, type JobFigures, scoreOf, type UsualJob } from './goal.ts';
+import { durationsOf, figuresOf, type Goal, type JobFigures, scoreOf, type UsualJob } from './goal.ts';
 import type { Journal, JournalEntry } from './journal.ts';
 import type { StepsTaken, TrialAnswer, TrialFailure } from './trial.ts';
 

@@ -2,10 +2,13 @@
  * The processes of the trials. Those that fit into the memory beside each other stay open, so that their sessions can be measured in turns
  * and no model is opened twice. On a device other than the CPU one is open at a time: its memory is not known.
  */
+
+import { type ChildProcess, fork } from 'node:child_process';
+import { once } from 'node:events';
 import { availableParallelism } from 'node:os';
+import { fileURLToPath } from 'node:url';
 import { type Session, sessionKey } from './candidate.ts';
-import type { StepsWanted, TrialAnswer, TrialFailure, TunedModel } from './trial.ts';
-import { TrialProcess } from './trial-process.ts';
+import type { StepsWanted, TrialAnswer, TrialFailure, TrialSettings, TunedModel } from './trial.ts';
 
 /** Runs trials. */
 export interface Trials {
@@ -103,5 +106,73 @@ export class TrialPool implements Trials {
     const trial = this.#open.get(key);
     this.#open.delete(key);
     await trial?.close();
+  }
+}
+
+const ENTRY = new URL('./trial-main.js', import.meta.url);
+/** Opening or a round that takes longer is not what anyone wants. */
+const ANSWER_LIMIT_MS = 30 * 60_000;
+const MAX_ERROR_LENGTH = 500;
+
+/** The first message says that the model is open. */
+type Answer = TrialAnswer | { readonly opened: true };
+
+/** The process of one trial, from the side that starts it. */
+export class TrialProcess {
+  readonly #child: ChildProcess;
+  readonly #closed: Promise<unknown>;
+  #stderr = '';
+
+  private constructor(settings: TrialSettings, entry: URL) {
+    this.#child = fork(fileURLToPath(entry), [JSON.stringify(settings)], {
+      stdio: ['ignore', 'ignore', 'pipe', 'ipc'],
+    });
+    this.#child.stderr?.setEncoding('utf8').on('data', (text: string) => {
+      this.#stderr = `${this.#stderr}${text}`.slice(-MAX_ERROR_LENGTH);
+    });
+    this.#closed = once(this.#child, 'close');
+  }
+
+  /** Resolves when the model is open. */
+  static async start(settings: TrialSettings, entry: URL = ENTRY): Promise<TrialProcess | TrialFailure> {
+    const trial = new TrialProcess(settings, entry);
+    const answer = await trial.#answer();
+    if ('failure' in answer) {
+      await trial.close();
+      return answer;
+    }
+    return trial;
+  }
+
+  /** A process that dies, such as by the kernel's out-of-memory killer, is a failure of its settings. One call at a time. */
+  take(wanted: StepsWanted): Promise<TrialAnswer> {
+    const answer = this.#answer();
+    // Of a process that has ended, `#answer` says how.
+    if (this.#child.connected) this.#child.send(wanted, () => {});
+    return answer as Promise<TrialAnswer>;
+  }
+
+  /** Resolves when its memory is free. */
+  async close(): Promise<void> {
+    this.#child.kill('SIGKILL');
+    await this.#closed;
+  }
+
+  async #answer(): Promise<Answer> {
+    const limit = setTimeout(() => this.#child.kill('SIGKILL'), ANSWER_LIMIT_MS);
+    const answered = new AbortController();
+    try {
+      const message = once(this.#child, 'message', { signal: answered.signal });
+      const [answer] = await Promise.race([message, this.#closed.then(() => [this.#death()])]);
+      return answer as Answer;
+    } finally {
+      clearTimeout(limit);
+      answered.abort();
+    }
+  }
+
+  #death(): TrialFailure {
+    const { exitCode, signalCode } = this.#child;
+    return { failure: `the process ended (${signalCode ?? exitCode}): ${this.#stderr.trim()}` };
   }
 }

@@ -4,7 +4,7 @@ import { pathToFileURL } from 'node:url';
 import { expect, onTestFinished, test } from 'vitest';
 import { tempFolder } from '../../../../../test/support/tiny-models.ts';
 import type { TrialSettings } from './trial.ts';
-import { TrialProcess } from './trial-process.ts';
+import { TrialProcess } from './trial-pool.ts';
 
 const SETTINGS: TrialSettings = {
   model: { task: 'whisper', folder: '/model' },
