@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, expect, onTestFinished, test, vi } from 'vitest';
 import { Channels } from '../../apps/api/src/follow/channels.ts';
 import { DeliveryLoop } from '../../apps/api/src/webhooks/delivery-loop.ts';
-import { webhookId } from '../../apps/api/src/webhooks/message-id.ts';
+import { webhookId } from '../../apps/api/src/webhooks/event-message.ts';
 import {
   type JobId,
   newJobId,

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, onTestFinished, test, vi } from 'vitest';
-import { webhookId } from '../../apps/api/src/webhooks/message-id.ts';
+import { webhookId } from '../../apps/api/src/webhooks/event-message.ts';
 import type { JobId } from '../../packages/shared/src/index.ts';
 import { bundle } from '../support/bundle.ts';
 import { type LehrProcess, startProgram } from '../support/lehr-process.ts';

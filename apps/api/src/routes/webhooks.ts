@@ -16,7 +16,7 @@ import { requires } from '../http/middleware/auth.ts';
 import { BEARER, problemsWithKey } from '../http/responses.ts';
 import type { Api, ApiParts } from '../parts.ts';
 import { checkUrl } from '../webhooks/hook.ts';
-import { webhookId } from '../webhooks/message-id.ts';
+import { webhookId } from '../webhooks/event-message.ts';
 import type { ShownSecret } from '../webhooks/secrets/webhook-secrets.ts';
 
 const shared = { tags: ['webhooks'], security: BEARER };

@@ -8,11 +8,8 @@ import type { Keys } from '@lehr/shared/redis';
 import type { Channels } from '../follow/channels.ts';
 import { WakeUp } from '../follow/wake-up.ts';
 import type { Deliveries, DeliveryRef } from './deliveries/deliveries.ts';
-import type { EventRef } from './deliveries/event-ref.ts';
-import type { Outbox } from './deliveries/outbox.ts';
-import { isRepeatable, webhookId } from './message-id.ts';
-import { recordAtEvent } from './record-at-event.ts';
-import type { Renderer, Renderers } from './renderer.ts';
+import type { EventRef, Outbox } from './deliveries/outbox.ts';
+import { isRepeatable, type Renderer, type Renderers, recordAtEvent, webhookId } from './event-message.ts';
 
 export interface DispatcherOptions {
   readonly records: RecordStore;

@@ -2,12 +2,12 @@
 import type { Egress } from '@lehr/shared/egress';
 import type { Keys, Redis } from '@lehr/shared/redis';
 import type { AuditTarget } from '../access/audit/audit-log.ts';
-import { Sender } from './attempts/sender.ts';
-import { Deliveries } from './deliveries/deliveries.ts';
+import { Sender } from './attempts/attempt.ts';
+import { Deliveries, PENDING_MS } from './deliveries/deliveries.ts';
 import { DeliverySchedule } from './deliveries/delivery-schedule.ts';
 import { Outbox } from './deliveries/outbox.ts';
+import { withOperator } from './operator-webhook.ts';
 import { Receivers } from './receivers/receivers.ts';
-import { withOperator } from './secrets/operator-secret.ts';
 import { Sealer } from './secrets/sealer.ts';
 import { WebhookSecrets } from './secrets/webhook-secrets.ts';
 
@@ -39,8 +39,6 @@ export interface WebhookOptions {
 }
 
 const TIMEOUT_MS = 15_000;
-/** Longer than the longest time between two attempts, whatever Retry-After a receiver sends. */
-export const PENDING_MS = 7 * 24 * 3_600_000;
 
 export function openWebhooks(redis: Redis, options: WebhookOptions): WebhookParts {
   const { keys, egress, secretKey, otherSecretKey, operatorSecret, audit, endedMs } = options;

@@ -7,13 +7,13 @@ import type { RecordStore } from '@lehr/shared/records';
 import type { Keys } from '@lehr/shared/redis';
 import type { Tracing } from '@lehr/shared/tracing';
 import type { Channels } from '../follow/channels.ts';
+import { RETRY_DELAYS_MS } from './attempts/attempt.ts';
 import { Deliverer } from './attempts/deliverer.ts';
-import { RETRY_DELAYS_MS } from './attempts/verdict.ts';
 import { DeliveryLoop } from './delivery-loop.ts';
 import { DISPATCHER_TIMES, Dispatcher, type DispatcherTimes } from './dispatcher.ts';
+import type { Renderers } from './event-message.ts';
 import type { WebhookParts } from './parts.ts';
 import { ReceiverGate } from './receivers/receiver-gate.ts';
-import type { Renderers } from './renderer.ts';
 
 export interface WebhookServiceOptions extends WebhookParts {
   readonly keys: Keys;

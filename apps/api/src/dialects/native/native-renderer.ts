@@ -1,8 +1,7 @@
 /** Webhooks in the native dialect: `{type, timestamp, data}` with the job, less what makes it too large. */
-import { isTextJobType, type Job } from '@lehr/shared';
+import { type Job, isTextJobType } from '@lehr/shared';
 import type { Presenter } from '../../jobs/present.ts';
-import { happenedAt } from '../../webhooks/record-at-event.ts';
-import type { Renderer } from '../../webhooks/renderer.ts';
+import { type Renderer, happenedAt } from '../../webhooks/event-message.ts';
 
 /** Standard Webhooks recommends small bodies; many receivers refuse larger ones. */
 const MAX_BODY_BYTES = 20_000;

@@ -1,6 +1,5 @@
 /** Webhooks in Replicate's dialect: the prediction as GET shows it, less what makes it too large. */
-import { isEnd } from '../../webhooks/message-id.ts';
-import type { Renderer } from '../../webhooks/renderer.ts';
+import { type Renderer, isEnd } from '../../webhooks/event-message.ts';
 import type { Prediction } from './prediction-contract.ts';
 import { PredictionsView, type PredictionsViewOptions } from './predictions-view.ts';
 

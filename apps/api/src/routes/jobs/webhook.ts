@@ -1,13 +1,21 @@
 /** The webhook deliveries of a job: their log, and redelivery. */
 import { createRoute } from '@hono/zod-openapi';
-import { DeliveryLogSchema, DeliverySchema, isJobId, type JobId } from '@lehr/shared';
+import {
+  DeliveryLogSchema,
+  DeliverySchema,
+  type DeliveryView,
+  isJobId,
+  type JobId,
+  LehrError,
+} from '@lehr/shared';
 import type { Caller } from '../../access/auth/authenticator.ts';
 import { requires } from '../../http/middleware/auth.ts';
 import { BEARER, problemsWithKey } from '../../http/responses.ts';
 import { findJob } from '../../jobs/find.ts';
 import type { Api, ApiParts } from '../../parts.ts';
 import type { StoredDelivery } from '../../webhooks/deliveries/deliveries.ts';
-import { presentDelivery, redeliver } from '../../webhooks/redeliver.ts';
+import { isRepeatable } from '../../webhooks/event-message.ts';
+import type { WebhookParts } from '../../webhooks/parts.ts';
 import { IdParams } from './params.ts';
 
 const shared = { tags: ['webhooks'], security: BEARER, request: { params: IdParams } };
@@ -76,3 +84,25 @@ async function findDeliveries(
   if (first?.tenant === caller.tenant) return { job: first.job, found };
   return { job: (await findJob(records, caller, id)).id, found: [] };
 }
+
+/** Sends the last event of a job again, with its id and bytes unchanged. Throws `conflict` when there is none. */
+async function redeliver(parts: WebhookParts, job: JobId): Promise<StoredDelivery> {
+  const { deliveries, receivers } = parts;
+  const last = (await deliveries.of(job)).filter(({ event }) => !isRepeatable(event)).at(-1);
+  if (!last) throw new LehrError('conflict', 'This job has no webhook event yet.');
+  await receivers.reopen(last);
+  await deliveries.restart(last);
+  return (await deliveries.read(last))?.delivery ?? last;
+}
+
+const presentDelivery = (delivery: StoredDelivery): DeliveryView => ({
+  webhook_id: delivery.id,
+  event: delivery.event,
+  url: delivery.url,
+  state: delivery.state,
+  created_at: iso(delivery.created_at),
+  attempts: delivery.tries,
+  next_attempt_at: delivery.state === 'pending' ? iso(delivery.due_at) : null,
+});
+
+const iso = (ms: number): string => new Date(ms).toISOString();

@@ -8,11 +8,10 @@ import { type Log, type Metrics, unreachable } from '@lehr/shared';
 import type { Span, Tracing } from '@lehr/shared/tracing';
 import type { Deliveries, StoredDelivery } from '../deliveries/deliveries.ts';
 import type { DeliverySchedule, LeasedDelivery } from '../deliveries/delivery-schedule.ts';
+import { OPERATOR } from '../operator-webhook.ts';
 import type { ReceiverGate } from '../receivers/receiver-gate.ts';
 import { hostKey, hostOf, type Receivers } from '../receivers/receivers.ts';
-import { OPERATOR } from '../secrets/operator-secret.ts';
-import type { Sender, Sent } from './sender.ts';
-import { type Reply, type Verdict, verdictOf } from './verdict.ts';
+import { type Reply, type Sender, type Sent, type Verdict, verdictOf } from './attempt.ts';
 
 export interface DelivererOptions {
   readonly deliveries: Deliveries;

@@ -23,7 +23,7 @@ import {
 } from '@lehr/shared';
 import { defineScript, type Keys, type Redis, redisNow, type Script } from '@lehr/shared/redis';
 import { z } from 'zod';
-import { type EventRef, entryOf } from './event-ref.ts';
+import { type EventRef, entryOf } from './outbox.ts';
 
 /** Defines `open_delivery(key, undelivered, entry, id, kept_ms, fields)`. */
 export const OPEN_DELIVERY_LUA = readFileSync(new URL('./open-delivery.lua', import.meta.url), 'utf8');
@@ -31,6 +31,8 @@ const OPEN_LUA = `${OPEN_DELIVERY_LUA}
 return open_delivery(KEYS[1], KEYS[2], ARGV[1], ARGV[2], ARGV[3], { unpack(ARGV, 4) })`;
 const SETTLE_LUA = readFileSync(new URL('./settle-delivery.lua', import.meta.url), 'utf8');
 
+/** Longer than the longest time between two attempts, whatever Retry-After a receiver sends. */
+export const PENDING_MS = 7 * 24 * 3_600_000;
 const MAX_ATTEMPTS_KEPT = 100;
 /** Of those with deliveries above their share; the others are not counted. */
 const MAX_TENANTS_COUNTED = 500;

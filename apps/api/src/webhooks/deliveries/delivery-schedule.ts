@@ -9,7 +9,7 @@ import { readFileSync } from 'node:fs';
 import type { TenantId } from '@lehr/shared';
 import { defineScript, type Keys, type Redis, type Script } from '@lehr/shared/redis';
 import { parseDelivery, type StoredDelivery } from './deliveries.ts';
-import { type EventRef, entryOf, refOf } from './event-ref.ts';
+import { type EventRef, entryOf, refOf } from './outbox.ts';
 
 const TAKE_LUA = readFileSync(new URL('./take-deliveries.lua', import.meta.url), 'utf8');
 const LEASE_LUA = readFileSync(new URL('./lease-deliveries.lua', import.meta.url), 'utf8');

@@ -1,7 +1,9 @@
-/** Events that are not deliveries yet. transition.lua adds an event in the same call that changes the record. */
+/**
+ * Events that are not deliveries yet, as entries of a sorted set. transition.lua adds an event in the same call that changes the record.
+ */
+import type { JobId } from '@lehr/shared';
 import { type Keys, type Redis, redisNow } from '@lehr/shared/redis';
 import { type TakeOptions, takerOf } from '../../base/take-due.ts';
-import { type EventRef, entryOf, refOf } from './event-ref.ts';
 
 export class Outbox {
   readonly #redis: Redis;
@@ -27,4 +29,17 @@ export class Outbox {
   async postpone(ref: EventRef, ms: number): Promise<void> {
     await this.#redis.zadd(this.#set, 'XX', (await redisNow(this.#redis)) + ms, entryOf(ref));
   }
+}
+
+/** Which event of which job. */
+export interface EventRef {
+  readonly job: JobId;
+  readonly event: string;
+}
+
+export const entryOf = ({ job, event }: EventRef): string => `${job} ${event}`;
+
+export function refOf(entry: string): EventRef {
+  const [job, event] = entry.split(' ');
+  return { job: job as JobId, event };
 }

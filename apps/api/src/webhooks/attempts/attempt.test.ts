@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { RETRY_DELAYS_MS, type Reply, verdictOf } from './verdict.ts';
+import { RETRY_DELAYS_MS, type Reply, verdictOf } from './attempt.ts';
 
 const NOW = Date.parse('2026-11-20T08:00:00Z');
 const tries = (made: number, random = 0.5) => ({ made, delaysMs: RETRY_DELAYS_MS, random, now: NOW });
