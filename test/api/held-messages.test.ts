@@ -1,6 +1,6 @@
 /** How the end of a job reaches the process that holds the request for it. */
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { EndedJobs } from '../../apps/api/src/follow/ended-jobs.ts';
+import { EndedJobs } from '../../apps/api/src/follow/wait.ts';
 import { DEFAULT_TENANT, type JobId } from '../../packages/shared/src/index.ts';
 import type { JobRecord } from '../../packages/shared/src/records/index.ts';
 import { type ApiWorld, apiWorld, jobOf } from '../support/api-world.ts';

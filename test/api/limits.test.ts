@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
-import { Streams } from '../../apps/api/src/http/turns/streams.ts';
+import { Streams } from '../../apps/api/src/follow/streams.ts';
 import {
   type Clock,
   DEFAULT_LIMITS,

@@ -1,6 +1,6 @@
 /** An open event stream ends soon after its key is revoked, expires or loses its scopes. */
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { endRevoked } from '../../apps/api/src/follow/end-revoked.ts';
+import { endRevoked } from '../../apps/api/src/follow/streams.ts';
 import { systemClock } from '../../packages/shared/src/index.ts';
 import { type ApiWorld, apiWorld, jobOf } from '../support/api-world.ts';
 import { type KeyHolder, keyHolder } from '../support/key-holder.ts';

@@ -1,8 +1,8 @@
 /** Our own parsers on generated input, guided by coverage: each answers with a result that holds its promise, or with its own error. */
 import { expect, test } from 'vitest';
+import { UploadPace } from '../../apps/api/src/http/bodies/body-reads.ts';
 import { decodeDataUri } from '../../apps/api/src/http/bodies/inline-audio.ts';
 import { checkJsonShape, MAX_DEPTH, MAX_VALUES } from '../../apps/api/src/http/bodies/json-shape.ts';
-import { UploadPace } from '../../apps/api/src/http/bodies/upload-pace.ts';
 import { readMultipart } from '../../apps/api/src/jobs/files/multipart.ts';
 import { sniffFormat } from '../../apps/worker/src/parent/audio/sniff.ts';
 import { readWavHeader } from '../../apps/worker/src/parent/audio/wav.ts';

@@ -1,6 +1,6 @@
 /** Signing in to the studio: what the cookie opens, what it does not, and when it ends. */
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { endRevoked } from '../../apps/api/src/follow/end-revoked.ts';
+import { endRevoked } from '../../apps/api/src/follow/streams.ts';
 import { ApiKeyListSchema, AuditListSchema, systemClock } from '../../packages/shared/src/index.ts';
 import { API_KEY, type ApiWorld, apiWorld, problemOf } from '../support/api-world.ts';
 import { type KeyHolder, keyHolder } from '../support/key-holder.ts';

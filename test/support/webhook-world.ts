@@ -2,8 +2,8 @@
 import { onTestFinished } from 'vitest';
 import type { AuditTarget } from '../../apps/api/src/access/audit/audit-log.ts';
 import { Channels } from '../../apps/api/src/follow/channels.ts';
-import { openWebhooks, type WebhookOptions, type WebhookParts } from '../../apps/api/src/webhooks/parts.ts';
 import type { Renderer, Renderers } from '../../apps/api/src/webhooks/event-message.ts';
+import { openWebhooks, type WebhookOptions, type WebhookParts } from '../../apps/api/src/webhooks/parts.ts';
 import { WebhookService, type WebhookServiceTimes } from '../../apps/api/src/webhooks/webhook-service.ts';
 import { createEgress, type Egress } from '../../packages/shared/src/egress/index.ts';
 import {

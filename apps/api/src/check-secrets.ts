@@ -4,7 +4,7 @@
  * webhook could be signed.
  */
 import { join } from 'node:path';
-import { findForeignKeys } from './access/auth/foreign-keys.ts';
+import { findForeignKeys } from './access/auth/key-secrets.ts';
 import { registerFingerprints } from './access/fingerprints.ts';
 import type { ApiConfig } from './base/env.ts';
 import { StartError } from './base/start-error.ts';

@@ -22,7 +22,7 @@ import { createApp, createHealthApp, createOperationsApp } from './app.ts';
 import { type ApiConfig, isLoopback } from './base/env.ts';
 import { StartError } from './base/start-error.ts';
 import { checkSecrets } from './check-secrets.ts';
-import { endRevokedStreams } from './follow/end-revoked.ts';
+import { endRevokedStreams } from './follow/streams.ts';
 import { connectionOwner, inTurns } from './http/in-turns.ts';
 import { type Listeners, openListeners } from './http/listeners.ts';
 import { countExpired } from './jobs/count-expired.ts';

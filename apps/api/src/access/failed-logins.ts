@@ -3,8 +3,9 @@
  * count before they check, so they refuse the right password as well. Behind a proxy all callers have one address, so these pages
  * belong on LEHR_OPERATIONS_PORT. The studio counts after it has checked, so a right key always signs in.
  */
-import type { Clock } from '@lehr/shared';
-import { QuotaError } from './quota.ts';
+import type { Clock, Log } from '@lehr/shared';
+import type { Actor, AuditLog } from './audit/audit-log.ts';
+import { QuotaError } from './quotas.ts';
 
 const MAX_FAILURES = 10;
 const WINDOW_S = 60;
@@ -69,5 +70,46 @@ export class FailedLogins {
     if (!known || known.endsAt > this.#clock.monotonic()) return known;
     this.#failures.delete(address);
     return undefined;
+  }
+}
+
+const EVERY_MS = 60_000;
+
+/**
+ * Logs requests that were refused at the pages of administrators, and wrong keys at the sign-in of the studio. At most one entry a
+ * minute for each process: who guesses keys must not be able to fill Redis.
+ */
+export class Refusals {
+  readonly #audit: AuditLog;
+  readonly #clock: Clock;
+  readonly #log: Log;
+  readonly #action: 'admin.refused' | 'session.refused';
+  #loggedAt = Number.NEGATIVE_INFINITY;
+  /** Refused since the last entry. */
+  #requests = 0;
+
+  constructor(
+    audit: AuditLog,
+    clock: Clock,
+    log: Log,
+    action: 'admin.refused' | 'session.refused' = 'admin.refused',
+  ) {
+    this.#audit = audit;
+    this.#clock = clock;
+    this.#log = log;
+    this.#action = action;
+  }
+
+  /** Runs in the background: the answer does not wait for it. `tenant` is null when the key is unknown. */
+  note({ keyId, address }: Actor, tenant: string | null): void {
+    this.#requests += 1;
+    const now = this.#clock.monotonic();
+    if (now - this.#loggedAt < EVERY_MS) return;
+    this.#loggedAt = now;
+    const changes = { requests: this.#requests };
+    this.#requests = 0;
+    this.#audit
+      .append({ action: this.#action, actor: keyId, tenant, target: null, address, changes })
+      .catch((error) => this.#log.warn({ error }, 'a refused request is missing in the audit log'));
   }
 }

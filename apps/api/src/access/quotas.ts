@@ -1,17 +1,15 @@
 /**
  * The quotas of a key: requests and engine seconds per minute, and sign-ins to the studio. The only importer of rate-limiter-flexible.
- *
  * Refused requests are not counted: Replicate's client retries a refusal six times within 15 ms and must not be punished for it.
  * After a refusal, further requests of the same key are refused from memory for a second, before their body is read. Without
  * Redis there is no fallback limiter, because a job could not be stored either.
  */
 import { hash } from 'node:crypto';
-import type { Clock, TenantId } from '@lehr/shared';
+import { type Clock, LehrError, type TenantId } from '@lehr/shared';
 import { type Admission, type AdmissionRequest, BUDGET_LUA } from '@lehr/shared/queue';
 import { defineScript, type Keys, type Redis, type Script } from '@lehr/shared/redis';
 import { RateLimiterMemory, RateLimiterRes } from 'rate-limiter-flexible';
 import type { Caller } from './auth/authenticator.ts';
-import { type Quota, QuotaError } from './quota.ts';
 
 const WINDOW_S = 60;
 /** Sign-ins to the studio and links for them, of a key. Each sign-in adds an entry to the audit log, which is kept for long. */
@@ -203,4 +201,49 @@ function limiterOf<Limiter>(all: Map<number, Limiter>, limit: number, make: () =
     all.set(limit, limiter);
   }
   return limiter;
+}
+
+export interface Quota {
+  readonly limit: number;
+  readonly remaining: number;
+  /** Seconds until the quota is full again; for a refusal, until some of it is available. */
+  readonly resetS: number;
+  /** The unit that is counted and its window; absent for a limit without a window. */
+  readonly policy?: { readonly unit: string; readonly windowS: number };
+}
+
+/** `rate-limited`, with the quota that is used up. */
+export class QuotaError extends LehrError {
+  readonly quota: Quota;
+
+  constructor(message: string, quota: Quota) {
+    super('rate-limited', message, { retryAfterS: jitteredRetryAfterS(quota.resetS) });
+    this.quota = quota;
+  }
+}
+
+/** draft-ietf-httpapi-ratelimit-headers-06. */
+export function quotaHeaders({ limit, remaining, resetS, policy }: Quota): Record<string, string> {
+  return {
+    'ratelimit-limit': String(limit),
+    'ratelimit-remaining': String(remaining),
+    'ratelimit-reset': String(resetS),
+    ...(policy && { 'ratelimit-policy': `${limit};w=${policy.windowS};comment="${policy.unit}"` }),
+  };
+}
+
+/** Some clients ignore a Retry-After of more than a minute and retry at once. */
+const MAX_RETRY_S = 60;
+/** Requests that were refused together are not retried together. */
+const JITTER = 1.25;
+
+/** Whole seconds for Retry-After: `seconds` and up to a quarter more, at most 60. */
+export function jitteredRetryAfterS(seconds: number): number {
+  const least = Math.min(Math.max(Math.ceil(seconds), 1), MAX_RETRY_S / JITTER);
+  return Math.min(MAX_RETRY_S, Math.floor(least + Math.random() * (1 + least * (JITTER - 1))));
+}
+
+/** Whole seconds for the Retry-After of a busy server: random from 1 to `seconds`, at most 60. */
+export function randomRetryAfterS(seconds: number): number {
+  return 1 + Math.floor(Math.random() * Math.min(Math.max(Math.ceil(seconds), 1), MAX_RETRY_S));
 }

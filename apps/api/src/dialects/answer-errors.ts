@@ -15,7 +15,7 @@ import { isRedisOutage } from '@lehr/shared/redis';
 import type { Context } from 'hono';
 import { HTTPException } from 'hono/http-exception';
 import type { ContentfulStatusCode } from 'hono/utils/http-status';
-import { QuotaError, quotaHeaders, randomRetryAfterS } from '../access/quota.ts';
+import { QuotaError, quotaHeaders, randomRetryAfterS } from '../access/quotas.ts';
 import type { ApiEnv } from '../http/middleware/api-env.ts';
 import { dialectOf, type ErrorDialect } from './error-dialect.ts';
 import { huggingFaceRefusal } from './huggingface/errors.ts';

@@ -1,7 +1,7 @@
 /** The thread that writes large answers: a stored result in, the JSON of the answer out. */
 import { parentPort } from 'node:worker_threads';
 import { StoredTextResultSchema } from '@lehr/shared';
-import { runsInSpareTime } from '../http/spare-time.ts';
+import { runsInSpareTime } from '../http/thread-calls.ts';
 import type { LargeAnswer, LargeAnswerTask } from '../jobs/large-answers.ts';
 import { shapedAnswer, type TextShape } from './text-shape.ts';
 

@@ -1,8 +1,8 @@
 /** Answers a call with the result of its text job. */
 import { LehrError } from '@lehr/shared';
 import type { Context } from 'hono';
+import { inactive } from '../http/in-turns.ts';
 import type { ApiEnv } from '../http/middleware/api-env.ts';
-import { inactive } from '../http/middleware/turns.ts';
 import type { SucceededRecord } from '../jobs/requests/hold.ts';
 import { onClosedAnswer } from '../jobs/requests/lost-answer.ts';
 import type { MadeJob } from '../jobs/requests/make-job.ts';

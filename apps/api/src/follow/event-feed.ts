@@ -26,7 +26,7 @@ import { isRedisOutage, type Keys, type Redis } from '@lehr/shared/redis';
 import type { Channels } from './channels.ts';
 import { WakeUp } from './wake-up.ts';
 
-export interface EventFeedsOptions {
+interface EventFeedsOptions {
   readonly channels: Channels;
   readonly redis: Redis;
   readonly keys: Keys;
@@ -36,7 +36,7 @@ export interface EventFeedsOptions {
   readonly log: Log;
 }
 
-export interface FeedRequest {
+interface FeedRequest {
   readonly id: JobId;
   /** Revision of the last event that the reader has; 0 for none. */
   readonly after: number;
@@ -47,7 +47,7 @@ export interface FeedRequest {
 }
 
 /** Previews have no revision. */
-export interface NumberedEvent {
+interface NumberedEvent {
   readonly rev?: number;
   readonly event: JobEvent;
 }
@@ -233,3 +233,16 @@ function toJobEvent(id: JobId, { type, at, data }: StoredEvent): JobEvent | unde
 }
 
 const iso = (ms: number): string => new Date(ms).toISOString();
+
+interface PollingParts {
+  readonly redis: Redis;
+  readonly keys: Keys;
+}
+
+/**
+ * A caller that reads an unfinished job follows it for a few seconds, so that its next read finds recent progress. In the
+ * background: without it, progress is a few seconds old.
+ */
+export function followByPolling({ redis, keys }: PollingParts, { id, state }: JobRecord): void {
+  if (!isTerminal(state)) followJob(redis, keys, id, false).catch(() => {});
+}

@@ -1,8 +1,7 @@
 import type { Scope } from '@lehr/shared';
 import { expect, test } from 'vitest';
-import { Streams } from '../http/turns/streams.ts';
-import { enterStream } from './enter-stream.ts';
 import { eventStream, formatEvent, PING } from './sse.ts';
+import { enterStream, Streams } from './streams.ts';
 
 test('An event has its id, its name and one data line per line of data', () => {
   expect(formatEvent({ id: '4', event: 'job.progress', data: '{"step":2}' })).toBe(

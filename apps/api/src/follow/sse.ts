@@ -1,7 +1,7 @@
 /** Server-sent events (HTML Living Standard, 9.2). */
 import { randomInt } from 'node:crypto';
 import { LehrError } from '@lehr/shared';
-import type { StreamPlace } from './enter-stream.ts';
+import type { StreamPlace } from './streams.ts';
 
 export interface ServerSentEvent {
   /** A client that reconnects sends it as `Last-Event-ID`. */

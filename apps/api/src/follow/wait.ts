@@ -1,9 +1,9 @@
 /** Waits for a change of a job, on behalf of a request. */
+import { randomUUID } from 'node:crypto';
 import type { Clock, JobId, TenantId } from '@lehr/shared';
-import type { JobRecord } from '@lehr/shared/records';
+import { type JobRecord, parseEndedJob } from '@lehr/shared/records';
 import type { Keys } from '@lehr/shared/redis';
 import type { Channels } from './channels.ts';
-import { EndedJobs } from './ended-jobs.ts';
 import { WakeUp } from './wake-up.ts';
 
 /** A lost message delays the wait by at most this, when the tenant has few waits. */
@@ -16,7 +16,7 @@ const OWN_MS = 250;
 /** With more waits of its tenant each one is checked less often, so that the checks of all together take bounded time. */
 const MAX_RECHECKS_PER_S = 200;
 
-export interface Wait {
+interface Wait {
   readonly id: JobId;
   /** The record as just read. */
   readonly first: JobRecord;
@@ -143,5 +143,78 @@ export class JobWaits {
 
   #recheckMs(tenant: TenantId): number {
     return Math.max(RECHECK_MS, ((this.#counts.get(tenant) ?? 0) / MAX_RECHECKS_PER_S) * 1000);
+  }
+}
+
+/** Absent: the record is long and must be read. */
+type OnEnd = (record: JobRecord | undefined) => void;
+
+/**
+ * Ends kept for requests that do not listen yet: a worker can end a job while the reply to its creation is still being read. A request that
+ * gets no message reads its job a little later.
+ */
+const MAX_EARLY = 64;
+
+/**
+ * The ends of jobs whose requests this process holds: each comes as one message with the ended record (transition.lua), on one channel
+ * of this process. So a held call neither subscribes to its job nor reads it.
+ */
+export class EndedJobs {
+  readonly #channels: Channels;
+  readonly #keys: Keys;
+  readonly #name = randomUUID();
+  #state: 'closed' | 'opening' | 'open' = 'closed';
+  readonly #listeners = new Map<JobId, Set<OnEnd>>();
+  readonly #early = new Map<JobId, JobRecord | undefined>();
+
+  constructor(channels: Channels, keys: Keys) {
+    this.#channels = channels;
+    this.#keys = keys;
+  }
+
+  /** For `held_by` of a new record; undefined while the channel is not open. The first reading opens it. */
+  get holder(): string | undefined {
+    if (this.#state === 'closed') void this.#open();
+    return this.#state === 'open' ? this.#name : undefined;
+  }
+
+  /** Whether the end of this job is sent to this process. */
+  gets({ held_by }: JobRecord): boolean {
+    return held_by === this.#name;
+  }
+
+  /** Calls `onEnd` when the job ends. Returns a function that removes the listener. */
+  listen(id: JobId, onEnd: OnEnd): () => void {
+    if (this.#early.has(id)) {
+      onEnd(this.#early.get(id));
+      this.#early.delete(id);
+      return () => {};
+    }
+    const listeners = this.#listeners.get(id) ?? new Set();
+    this.#listeners.set(id, listeners.add(onEnd));
+    return () => {
+      listeners.delete(onEnd);
+      if (listeners.size === 0 && this.#listeners.get(id) === listeners) this.#listeners.delete(id);
+    };
+  }
+
+  async #open(): Promise<void> {
+    this.#state = 'opening';
+    const isOpen = await this.#channels.open(this.#keys.ended(this.#name), (message) =>
+      this.#receive(message),
+    );
+    this.#state = isOpen ? 'open' : 'closed';
+  }
+
+  #receive(message: string): void {
+    const { id, record } = parseEndedJob(message);
+    const listeners = this.#listeners.get(id);
+    if (listeners) {
+      for (const onEnd of listeners) onEnd(record);
+      return;
+    }
+    this.#early.set(id, record);
+    const [oldest] = this.#early.keys();
+    if (this.#early.size > MAX_EARLY) this.#early.delete(oldest);
   }
 }

@@ -1,14 +1,15 @@
-/** Makes the requests of a listener wait for their turn, ahead of the app and all of its work. */
+/** Makes the requests of a listener wait for their turn (turns/active-requests.ts), ahead of the app and all of its work. */
 import type { IncomingMessage } from 'node:http';
+import type { Context, MiddlewareHandler } from 'hono';
 import type { Fetch, OwnerOf } from './listen.ts';
-import type { ConnectionBindings } from './middleware/api-env.ts';
+import type { ApiEnv, ConnectionBindings } from './middleware/api-env.ts';
 import { callerAddress, isTrustedProxy, plainAddress } from './middleware/caller-address.ts';
 import type { ActiveRequests } from './turns/active-requests.ts';
 import type { CallerLines } from './turns/caller-lines.ts';
 
 type App = (request: Request, bindings: ConnectionBindings) => Response | Promise<Response>;
 
-export interface TurnParts {
+interface TurnParts {
   readonly activeRequests: ActiveRequests;
   readonly callerLines: CallerLines;
   readonly trustedProxies: readonly string[];
@@ -50,3 +51,16 @@ export function connectionOwner({ callerLines, trustedProxies }: TurnParts): Own
     return lines.get(incoming) ?? callerLines.of(incoming, addressOf(incoming));
   };
 }
+
+/** Refuses a request that has waited for its turn too long. */
+export function refuseLate(): MiddlewareHandler<ApiEnv> {
+  return async function refuseLate(c, next) {
+    const refusal = c.env?.refusal;
+    if (refusal) throw refusal;
+    await next();
+  };
+}
+
+/** Waits for something slow: meanwhile the request is not active, so that other requests of its caller get their turn. */
+export const inactive = <T>(c: Context<ApiEnv>, wait: Promise<T>): Promise<T> =>
+  c.env?.activeRequest?.inactive(wait) ?? wait;

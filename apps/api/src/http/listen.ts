@@ -4,9 +4,7 @@ import type { AddressInfo, Socket } from 'node:net';
 import { getRequestListener, type HttpBindings } from '@hono/node-server';
 import { LehrError, PROBLEM_MEDIA_TYPE, toProblem } from '@lehr/shared';
 import { StartError } from '../base/start-error.ts';
-import { ConnectionShares } from './connection-shares.ts';
-import { oneAtATime } from './pipeline.ts';
-import { finishBody } from './unread-body.ts';
+import { ConnectionShares, finishBody, oneAtATime } from './connections.ts';
 
 export type Fetch = (request: Request, bindings: HttpBindings) => Response | Promise<Response>;
 
@@ -22,7 +20,7 @@ const REPORT_DROPS_EVERY_MS = 60_000;
 export interface ListenOptions {
   /** The variable that sets the port, for the error when it is in use. */
   readonly variable?: string;
-  /** When there are so many, connection-shares.ts says which one is closed. Absent: no limit. */
+  /** When there are so many, connections.ts says which one is closed. Absent: no limit. */
   readonly maxConnections?: number;
   /** From the first byte of a request to the end of its body; more than the slowest upload takes. */
   readonly requestTimeoutMs?: number;

@@ -1,8 +1,8 @@
 /** The listeners of an API process: the public one, and that of operations when LEHR_OPERATIONS_PORT is set. */
 import type { Log } from '@lehr/shared';
 import type { ApiConfig } from '../base/env.ts';
-import { UPLOAD_PACE } from './bodies/upload-pace.ts';
-import { connectionLimit } from './connection-limit.ts';
+import { UPLOAD_PACE } from './bodies/body-reads.ts';
+import { connectionLimit } from './connections.ts';
 import { type Fetch, type Listener, listen, type ServeOptions } from './listen.ts';
 
 /** Probes, scrapers and a few operators. */

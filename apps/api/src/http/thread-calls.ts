@@ -1,7 +1,8 @@
 /** Gives tasks to one thread, which starts with the first of them and again after a failure. */
+import { getPriority, setPriority } from 'node:os';
 import { Worker } from 'node:worker_threads';
 
-export interface ThreadOptions {
+interface ThreadOptions {
   /** The thread's own JavaScript heap. */
   readonly heapMb: number;
   /** When the thread ends, the tasks that wait are rejected with it. */
@@ -73,4 +74,13 @@ export class ThreadCalls<Task extends object, Answer extends { readonly id: numb
     for (const { reject } of this.#waiting.values()) reject(this.#options.exitError());
     this.#waiting.clear();
   }
+}
+
+/** How much lower their priority is, in steps of nice(2). */
+const NICER_BY = 10;
+const NICEST = 19;
+
+/** Called by a thread: it gets the time that requests leave. On Linux a priority belongs to a thread, elsewhere to the whole process. */
+export function runsInSpareTime(): void {
+  if (process.platform === 'linux') setPriority(Math.min(NICEST, getPriority() + NICER_BY));
 }

@@ -8,7 +8,7 @@ import { Backlog } from '../fleet/backlog.ts';
 import type { ExpectedWorkers } from '../fleet/expected-workers.ts';
 import type { FleetView } from '../fleet/fleet-view.ts';
 import { ModelSharesView } from '../fleet/model-shares.ts';
-import { Streams } from '../http/turns/streams.ts';
+import { Streams } from '../follow/streams.ts';
 import type { AdmitParts } from './admit.ts';
 import { RecordRoom } from './room/record-room.ts';
 

@@ -10,8 +10,7 @@ import type {
 } from '@lehr/shared/queue';
 import type { WorkflowState } from '@lehr/shared/records';
 import type { Caller } from '../access/auth/authenticator.ts';
-import { type Quota, randomRetryAfterS } from '../access/quota.ts';
-import { budgetOf, type Quotas } from '../access/quotas.ts';
+import { budgetOf, type Quota, type Quotas, randomRetryAfterS } from '../access/quotas.ts';
 import type { Ahead, Backlog } from '../fleet/backlog.ts';
 import type { ExpectedWorkers } from '../fleet/expected-workers.ts';
 import type { ModelSharesView } from '../fleet/model-shares.ts';

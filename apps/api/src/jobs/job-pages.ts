@@ -23,7 +23,7 @@ export class JobPages {
   readonly presenter: Presenter;
   readonly #list: JobList;
   readonly #clock: Clock;
-  /** Active requests of a tenant are few (limits/active-requests.ts), so none is refused here. */
+  /** Active requests of a tenant are few (http/turns/active-requests.ts), so none is refused here. */
   readonly #turns = new TenantTurns(Number.POSITIVE_INFINITY);
 
   constructor(redis: Redis, keys: Keys, presenter: Presenter, clock: Clock = systemClock) {

@@ -11,8 +11,7 @@ import { admittedJob, type Draft, type GroupQueues, type WorkflowRunner } from '
 import type { JobRecord, NewJob, RecordStore } from '@lehr/shared/records';
 import { inPart, type Span } from '@lehr/shared/tracing';
 import type { Caller } from '../access/auth/authenticator.ts';
-import type { Quota } from '../access/quota.ts';
-import { budgetOf } from '../access/quotas.ts';
+import { budgetOf, type Quota } from '../access/quotas.ts';
 import type { FleetView } from '../fleet/fleet-view.ts';
 import type { RolloutStore } from '../rollouts/rollout-store.ts';
 import { type Hook, hookFields } from '../webhooks/hook.ts';

@@ -10,8 +10,7 @@ import {
   type TenantId,
 } from '@lehr/shared';
 import type { KeyFacts } from '../access/auth/key-store.ts';
-import { actorOf } from '../http/middleware/actor.ts';
-import { requires } from '../http/middleware/auth.ts';
+import { actorOf, requires } from '../http/middleware/auth.ts';
 import { BEARER, problemsWithKey } from '../http/responses.ts';
 import type { Api, ApiParts } from '../parts.ts';
 import { KEY_REQUEST, NEW_KEY, SHOWN_KEY } from './examples.ts';

@@ -11,8 +11,7 @@ import {
   readFleet,
 } from '@lehr/shared';
 import { fleetIndex } from '../fleet/fleet-index.ts';
-import { actorOf } from '../http/middleware/actor.ts';
-import { requires } from '../http/middleware/auth.ts';
+import { actorOf, requires } from '../http/middleware/auth.ts';
 import { BEARER, problemsWithKey } from '../http/responses.ts';
 import type { Api, ApiParts } from '../parts.ts';
 import { changeStep, deployStep, noRollout, removeStep } from '../rollouts/change.ts';

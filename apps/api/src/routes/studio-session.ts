@@ -5,17 +5,20 @@
 import { LehrError } from '@lehr/shared';
 import type { Context } from 'hono';
 import { z } from 'zod';
-import { Refusals } from '../access/audit/refusals.ts';
-import type { Caller } from '../access/auth/authenticator.ts';
-import { bearerKey } from '../access/auth/bearer-key.ts';
-import { FailedLogins } from '../access/failed-logins.ts';
-import { csrfOf } from '../access/session/csrf.ts';
+import { bearerKey, type Caller } from '../access/auth/authenticator.ts';
+import { FailedLogins, Refusals } from '../access/failed-logins.ts';
 import type { Session } from '../access/session/session-store.ts';
-import { actorOf } from '../http/middleware/actor.ts';
 import type { ApiEnv } from '../http/middleware/api-env.ts';
-import { limitBody } from '../http/middleware/limit-body.ts';
-import { findSession, refuseForeignOrigin, refuseForeignPage } from '../http/middleware/session.ts';
-import { type SessionCookie, sessionCookie } from '../http/middleware/session-cookie.ts';
+import { actorOf } from '../http/middleware/auth.ts';
+import { limitBody } from '../http/middleware/read-body.ts';
+import {
+  csrfOf,
+  findSession,
+  refuseForeignOrigin,
+  refuseForeignPage,
+  type SessionCookie,
+  sessionCookie,
+} from '../http/middleware/session.ts';
 import type { Api, ApiParts } from '../parts.ts';
 
 const PATH = '/studio/session';

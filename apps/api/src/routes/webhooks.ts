@@ -11,12 +11,11 @@ import {
   WebhookTestResultSchema,
 } from '@lehr/shared';
 import { redisNow } from '@lehr/shared/redis';
-import { actorOf } from '../http/middleware/actor.ts';
-import { requires } from '../http/middleware/auth.ts';
+import { actorOf, requires } from '../http/middleware/auth.ts';
 import { BEARER, problemsWithKey } from '../http/responses.ts';
 import type { Api, ApiParts } from '../parts.ts';
-import { checkUrl } from '../webhooks/hook.ts';
 import { webhookId } from '../webhooks/event-message.ts';
+import { checkUrl } from '../webhooks/hook.ts';
 import type { ShownSecret } from '../webhooks/secrets/webhook-secrets.ts';
 
 const shared = { tags: ['webhooks'], security: BEARER };

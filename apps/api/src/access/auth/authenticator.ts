@@ -1,5 +1,13 @@
-/** Maps the key of a request to its caller and rights. */
-import type { KeyLimits, Scope, TenantId } from '@lehr/shared';
+/** Maps the key of a request to its caller and rights: the configured key here, those in Redis in stored-keys.ts. */
+import { hash, randomBytes, timingSafeEqual } from 'node:crypto';
+import {
+  DEFAULT_LIMITS,
+  DEFAULT_TENANT,
+  type KeyLimits,
+  SCOPES,
+  type Scope,
+  type TenantId,
+} from '@lehr/shared';
 
 export interface Caller {
   /** Jobs are looked up by tenant and id, so no tenant sees the jobs of another one. */
@@ -33,5 +41,38 @@ export function anyOf(...authenticators: readonly Authenticator[]): Authenticato
   return {
     authenticate: (key) => first((each) => each.authenticate(key)),
     find: (keyId) => first((each) => each.find(keyId)),
+  };
+}
+
+const BEARER = /^Bearer +([\x21-\x7e]+) *$/i;
+
+/** The key of an Authorization header; undefined when it has none. */
+export const bearerKey = (authorization: string | undefined): string | undefined =>
+  authorization === undefined ? undefined : BEARER.exec(authorization)?.[1];
+
+/**
+ * Accepts the configured key (LEHR_API_KEY), which has all rights and no limits but its weight. It compares digests with a
+ * random pepper, so that the time of a comparison reveals nothing.
+ */
+export function configuredKey(apiKey: string): Authenticator {
+  const pepper = randomBytes(32).toString('base64');
+  const digest = (key: string): Buffer => hash('sha256', pepper + key, 'buffer');
+  const wanted = digest(apiKey);
+  const caller: Caller = {
+    tenant: DEFAULT_TENANT,
+    keyId: 'root',
+    scopes: new Set(SCOPES),
+    limits: {
+      ...DEFAULT_LIMITS,
+      max_jobs: null,
+      max_streams: null,
+      max_backlog_share: null,
+      max_stored_mb: null,
+      upload_mb_per_day: null,
+    },
+  };
+  return {
+    authenticate: async (key) => (timingSafeEqual(digest(key), wanted) ? caller : undefined),
+    find: async (keyId) => (keyId === caller.keyId ? caller : undefined),
   };
 }

@@ -16,8 +16,7 @@ import {
 import { defineScript, type Keys, type Redis, type Script } from '@lehr/shared/redis';
 import { z } from 'zod';
 import { type Actor, APPEND_AUDIT_LUA, type AuditTarget } from '../audit/audit-log.ts';
-import { type DigestMatch, KeyDigests } from './key-digests.ts';
-import { drawKey, isKeyId, keyPrefix, writeKey } from './key-text.ts';
+import { type DigestMatch, drawKey, isKeyId, KeyDigests, keyPrefix, writeKey } from './key-secrets.ts';
 
 /** Fields as text; limits and scopes as JSON. */
 const StoredKeySchema = z.object({

@@ -5,8 +5,8 @@
 import type { Clock, Log } from '@lehr/shared';
 import { Recent } from '../../base/recent.ts';
 import type { Authenticator, Caller } from './authenticator.ts';
+import { type KeyText, readKey } from './key-secrets.ts';
 import type { KeyStore, StoredKey } from './key-store.ts';
-import { type KeyText, readKey } from './key-text.ts';
 
 const CACHE_MS = 500;
 /** The cache is cleared above this, so that requests with random ids cannot fill the memory. */

@@ -1,9 +1,8 @@
 /** POST /t2i, the endpoint of the classic micro-batching server: answers with the bytes of one picture. */
 import { createRoute, z } from '@hono/zod-openapi';
 import { TextToImageRequestSchema } from '@lehr/shared';
-import { authenticate, requires } from '../../http/middleware/auth.ts';
-import { countRefusals } from '../../http/middleware/count-refusals.ts';
-import { guardQuota } from '../../http/middleware/guard-quota.ts';
+import { authenticate, guardQuota, requires } from '../../http/middleware/auth.ts';
+import { countRefusals } from '../../http/middleware/observe.ts';
 import { readBody } from '../../http/middleware/read-body.ts';
 import { BEARER, problemsWithKey } from '../../http/responses.ts';
 import { IDEMPOTENCY_HEADER } from '../../jobs/requests/call-headers.ts';

@@ -2,11 +2,9 @@
 import { LehrError } from '@lehr/shared';
 import type { Context } from 'hono';
 import type { InlineAudio } from '../../http/bodies/inline-audio.ts';
-import { readKnownLength } from '../../http/bodies/known-length.ts';
+import { inactive } from '../../http/in-turns.ts';
 import type { ApiEnv } from '../../http/middleware/api-env.ts';
-import { statedLength } from '../../http/middleware/limit-body.ts';
-import { MAX_JSON_BYTES } from '../../http/middleware/read-body.ts';
-import { inactive } from '../../http/middleware/turns.ts';
+import { MAX_JSON_BYTES, readKnownLength, statedLength } from '../../http/middleware/read-body.ts';
 import type { ApiParts } from '../../parts.ts';
 
 /**

@@ -1,7 +1,7 @@
 /** Webhooks in the native dialect: `{type, timestamp, data}` with the job, less what makes it too large. */
-import { type Job, isTextJobType } from '@lehr/shared';
+import { isTextJobType, type Job } from '@lehr/shared';
 import type { Presenter } from '../../jobs/present.ts';
-import { type Renderer, happenedAt } from '../../webhooks/event-message.ts';
+import { happenedAt, type Renderer } from '../../webhooks/event-message.ts';
 
 /** Standard Webhooks recommends small bodies; many receivers refuse larger ones. */
 const MAX_BODY_BYTES = 20_000;

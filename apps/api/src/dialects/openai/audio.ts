@@ -5,13 +5,12 @@
 import { type RouteConfig, z } from '@hono/zod-openapi';
 import { formatTranscript, LehrError, type Transcript, TranscriptSchema } from '@lehr/shared';
 import type { Context } from 'hono';
-import { enterStream, holderOf, orLeave, type StreamPlace } from '../../follow/enter-stream.ts';
 import { eventStream, SSE_HEADERS } from '../../follow/sse.ts';
+import { enterStream, holderOf, orLeave, type StreamPlace } from '../../follow/streams.ts';
+import { inactive } from '../../http/in-turns.ts';
 import type { ApiEnv } from '../../http/middleware/api-env.ts';
-import { requires } from '../../http/middleware/auth.ts';
-import { countRefusals } from '../../http/middleware/count-refusals.ts';
-import { guardQuota } from '../../http/middleware/guard-quota.ts';
-import { inactive } from '../../http/middleware/turns.ts';
+import { guardQuota, requires } from '../../http/middleware/auth.ts';
+import { countRefusals } from '../../http/middleware/observe.ts';
 import { requestRefusal } from '../../http/middleware/validation.ts';
 import { BEARER } from '../../http/responses.ts';
 import type { StoredFile } from '../../jobs/files/files.ts';

@@ -1,8 +1,7 @@
 /** POST /v1/embeddings: makes a text-embedding job and holds the answer. */
 import { createRoute } from '@hono/zod-openapi';
-import { requires } from '../../http/middleware/auth.ts';
-import { countRefusals } from '../../http/middleware/count-refusals.ts';
-import { guardQuota } from '../../http/middleware/guard-quota.ts';
+import { guardQuota, requires } from '../../http/middleware/auth.ts';
+import { countRefusals } from '../../http/middleware/observe.ts';
 import { answerWritten } from '../../http/middleware/own-headers.ts';
 import { BEARER } from '../../http/responses.ts';
 import { DURABILITY, DURABILITY_HEADER } from '../../jobs/requests/call-headers.ts';

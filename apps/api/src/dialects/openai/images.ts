@@ -1,10 +1,9 @@
 /** POST /v1/images/generations: makes a text-to-image job and holds or streams the answer. */
 import { createRoute } from '@hono/zod-openapi';
-import { enterStream, holderOf, orLeave } from '../../follow/enter-stream.ts';
 import { eventStream, SSE_HEADERS } from '../../follow/sse.ts';
-import { requires } from '../../http/middleware/auth.ts';
-import { countRefusals } from '../../http/middleware/count-refusals.ts';
-import { guardQuota } from '../../http/middleware/guard-quota.ts';
+import { enterStream, holderOf, orLeave } from '../../follow/streams.ts';
+import { guardQuota, requires } from '../../http/middleware/auth.ts';
+import { countRefusals } from '../../http/middleware/observe.ts';
 import { answerJson } from '../../http/middleware/own-headers.ts';
 import { BEARER } from '../../http/responses.ts';
 import { atTheTop, type Names, nativeRequest } from '../../jobs/requests/field-names.ts';

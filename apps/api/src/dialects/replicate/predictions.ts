@@ -1,7 +1,6 @@
 /** Get, list and cancel predictions. They have no quota: the published clients give up a prediction when a poll is refused. */
-
 import { createRoute, z } from '@hono/zod-openapi';
-import { followByPolling } from '../../follow/follow-by-polling.ts';
+import { followByPolling } from '../../follow/event-feed.ts';
 import { requires } from '../../http/middleware/auth.ts';
 import { answerJson } from '../../http/middleware/own-headers.ts';
 import { BEARER, problemsWithKey } from '../../http/responses.ts';

@@ -1,5 +1,5 @@
 /** Webhooks in Replicate's dialect: the prediction as GET shows it, less what makes it too large. */
-import { type Renderer, isEnd } from '../../webhooks/event-message.ts';
+import { isEnd, type Renderer } from '../../webhooks/event-message.ts';
 import type { Prediction } from './prediction-contract.ts';
 import { PredictionsView, type PredictionsViewOptions } from './predictions-view.ts';
 

@@ -2,9 +2,9 @@
 import { createRoute, z } from '@hono/zod-openapi';
 import { isJobId, type JobEvent, LehrError } from '@lehr/shared';
 import { secureHeaders } from 'hono/secure-headers';
-import { enterStream, linkHolderOf } from '../../follow/enter-stream.ts';
 import type { FeedItem } from '../../follow/event-feed.ts';
 import { eventStream, formatEvent, PING, SSE_HEADERS } from '../../follow/sse.ts';
+import { enterStream, linkHolderOf } from '../../follow/streams.ts';
 import { problems } from '../../http/responses.ts';
 import type { Api, ApiParts } from '../../parts.ts';
 import { jobIdOf } from './prediction-ids.ts';

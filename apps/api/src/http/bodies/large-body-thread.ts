@@ -1,7 +1,7 @@
 /** The thread that parses large bodies: JSON text in; the same JSON without its inline audio, and the audio, out. */
 import { parentPort } from 'node:worker_threads';
 import { LehrError } from '@lehr/shared';
-import { runsInSpareTime } from '../spare-time.ts';
+import { runsInSpareTime } from '../thread-calls.ts';
 import { decodeDataUri, type InlineAudio, isDataUri, referenceTo } from './inline-audio.ts';
 import { checkJsonShape } from './json-shape.ts';
 import type { LargeBodyAnswer, LargeBodyTask } from './large-bodies.ts';

@@ -4,7 +4,7 @@ import type { ErrorCode } from '@lehr/shared';
 import type { Span } from '@lehr/shared/tracing';
 import type { Caller } from '../../access/auth/authenticator.ts';
 import type { InlineAudio } from '../bodies/inline-audio.ts';
-import type { ActiveRequest } from '../turns/active-request.ts';
+import type { ActiveRequest } from '../turns/active-requests.ts';
 
 /** Of requests that come over a connection. */
 export interface ConnectionBindings extends HttpBindings {

@@ -1,14 +1,17 @@
+/**
+ * Who may make a request: its key or session, the scopes and the quota that its route wants, and its name in the audit log.
+ */
 import { LehrError, type Scope } from '@lehr/shared';
 import type { Context, MiddlewareHandler } from 'hono';
-import type { Authenticator, Caller } from '../../access/auth/authenticator.ts';
-import { bearerKey } from '../../access/auth/bearer-key.ts';
+import type { Actor } from '../../access/audit/audit-log.ts';
+import { type Authenticator, bearerKey, type Caller } from '../../access/auth/authenticator.ts';
+import type { Quotas } from '../../access/quotas.ts';
 import type { SessionStore } from '../../access/session/session-store.ts';
 import type { CallerLines } from '../turns/caller-lines.ts';
 import type { ApiEnv } from './api-env.ts';
-import { findSession, refuseForeignPage } from './session.ts';
-import { sessionCookie } from './session-cookie.ts';
+import { findSession, refuseForeignPage, sessionCookie } from './session.ts';
 
-export interface AuthParts {
+interface AuthParts {
   readonly authenticator: Authenticator;
   readonly callerLines: CallerLines;
   readonly sessions: SessionStore;
@@ -68,6 +71,20 @@ export function requires(...scopes: readonly Scope[]): MiddlewareHandler<ApiEnv>
     if (!scopes.some((scope) => c.get('caller').scopes.has(scope))) {
       throw new LehrError('forbidden', `This key does not have the right to ${scopes.join(' or ')}.`);
     }
+    await next();
+  };
+}
+
+/** Requests without a known key have no caller. */
+export const actorOf = (c: Context<ApiEnv>): Actor => ({
+  keyId: c.get('caller')?.keyId ?? null,
+  address: c.get('address') ?? null,
+});
+
+/** For routes that create jobs or files: limits the requests of a key before the body is read. */
+export function guardQuota(quotas: Quotas): MiddlewareHandler<ApiEnv> {
+  return async function guardQuota(c, next) {
+    await quotas.admitRequest(c.get('caller'), c.req.header('idempotency-key'));
     await next();
   };
 }

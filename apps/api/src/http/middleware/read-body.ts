@@ -1,22 +1,23 @@
 /** Reads JSON bodies within limits of bytes and shape, before any route sees them. */
+import type { Readable } from 'node:stream';
+import { LehrError } from '@lehr/shared';
 import type { Context, MiddlewareHandler } from 'hono';
+import { bodyLimit } from 'hono/body-limit';
 import { matchedRoutes } from 'hono/route';
 import type { BodyReads } from '../bodies/body-reads.ts';
 import type { InlineAudio } from '../bodies/inline-audio.ts';
 import { checkJsonShape } from '../bodies/json-shape.ts';
-import { readKnownLength } from '../bodies/known-length.ts';
 import type { LargeBodies } from '../bodies/large-bodies.ts';
 import { TenantTurns } from '../bodies/tenant-turns.ts';
+import { inactive } from '../in-turns.ts';
 import type { ApiEnv } from './api-env.ts';
-import { limitBody, statedLength } from './limit-body.ts';
-import { inactive } from './turns.ts';
 
 /** Parsed on the event loop up to this size; without its inline audio no body may be larger. */
 export const MAX_JSON_BYTES = 1024 * 1024;
 /** Room for 11 MB of audio in base64. */
 const MAX_LARGE_JSON_BYTES = 15 * 1024 * 1024;
 
-export interface ReadBodyOptions {
+interface ReadBodyOptions {
   readonly largeBodies: LargeBodies;
   readonly bodyReads: BodyReads;
   /** Whether a body of this path may carry inline audio, so that it may be large. */
@@ -99,3 +100,68 @@ function setText(c: Context<ApiEnv>, text: string, audio: readonly InlineAudio[]
   Object.assign(c.req.bodyCache, { text: Promise.resolve(text) });
   c.set('inlineAudio', audio);
 }
+
+/**
+ * Refuses a body that is larger than its limit, before all of it is read. A Content-Length is trusted, because the
+ * server reads no more than that; a body without one is counted, which is slower (it needs a web Request).
+ */
+export function limitBody(limit: (c: Context<ApiEnv>) => number | undefined): MiddlewareHandler<ApiEnv> {
+  const counted = new Map<number, MiddlewareHandler>();
+  return async function limitBody(c, next) {
+    if (c.req.method === 'GET' || c.req.method === 'HEAD') return next();
+    const maxBytes = limit(c);
+    if (maxBytes === undefined) return next();
+    const length = statedLength(c);
+    if (length !== undefined) {
+      if (length > maxBytes) refuse(maxBytes);
+      return next();
+    }
+    const count = counted.get(maxBytes) ?? bodyLimit({ maxSize: maxBytes, onError: () => refuse(maxBytes) });
+    counted.set(maxBytes, count);
+    return count(c, next);
+  };
+}
+
+/** The Content-Length; undefined for a body in chunks, whose length is known at its end. */
+export const statedLength = (c: Context<ApiEnv>): number | undefined => {
+  const length = c.req.header('content-length');
+  return length === undefined || c.req.header('transfer-encoding') !== undefined ? undefined : Number(length);
+};
+
+function refuse(maxBytes: number): never {
+  throw new LehrError('too-large', `The body may have at most ${maxBytes} bytes.`);
+}
+
+/**
+ * Each byte is copied once. The buffer shares no memory, so that it can be transferred to a thread. Rejects with
+ * `invalid-request` when the body ends early or its caller has hung up.
+ */
+export function readKnownLength(source: Readable, length: number): Promise<Uint8Array<ArrayBuffer>> {
+  if (source.destroyed) return Promise.reject(brokenOff());
+  const body = new Uint8Array(Buffer.allocUnsafeSlow(length).buffer);
+  let received = 0;
+  return new Promise((resolve, reject) => {
+    const take = (chunk: Buffer): void => {
+      // The server passes no more bytes than the stated length.
+      body.set(chunk.subarray(0, length - received), received);
+      received += chunk.length;
+    };
+    const stop = (): void => {
+      source.off('data', take).off('end', end).off('close', fail);
+    };
+    const end = (): void => {
+      stop();
+      if (received === length) resolve(body);
+      else reject(brokenOff());
+    };
+    const fail = (): void => {
+      stop();
+      reject(brokenOff());
+    };
+    // A caller that hangs up makes an error and then `close`.
+    source.on('error', () => {});
+    source.on('data', take).once('end', end).once('close', fail);
+  });
+}
+
+const brokenOff = (): LehrError => new LehrError('invalid-request', 'The body ends before it is complete.');

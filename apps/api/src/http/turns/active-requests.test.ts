@@ -1,8 +1,7 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { expect, test } from 'vitest';
 import { manualClock } from '../../../../../test/support/manual-clock.ts';
-import type { ActiveRequest } from './active-request.ts';
-import { ActiveRequests } from './active-requests.ts';
+import { type ActiveRequest, ActiveRequests } from './active-requests.ts';
 
 /** Requests that note when they begin. */
 function lines(requests = new ActiveRequests(manualClock())) {

@@ -6,7 +6,7 @@
 import { hash } from 'node:crypto';
 import { isIPv6 } from 'node:net';
 import type { TenantId } from '@lehr/shared';
-import { bearerKey } from '../../access/auth/bearer-key.ts';
+import { bearerKey } from '../../access/auth/authenticator.ts';
 
 /** Above this, the key that was remembered first is forgotten; its next request waits in the line of its address. */
 const MAX_KEYS = 10_000;

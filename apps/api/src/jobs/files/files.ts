@@ -16,7 +16,7 @@ import { isContentType, type ObjectStore } from '@lehr/shared/objects';
 import type { Keys, Redis } from '@lehr/shared/redis';
 import { z } from 'zod';
 import type { Caller } from '../../access/auth/authenticator.ts';
-import { type PaceLimits, UploadPace } from '../../http/bodies/upload-pace.ts';
+import { type PaceLimits, UploadPace } from '../../http/bodies/body-reads.ts';
 import type { StorageQuota } from '../room/storage-quota.ts';
 import { type Multipart, readMultipart } from './multipart.ts';
 

@@ -14,7 +14,7 @@ import {
   MultipartParser,
   type MultipartPart,
 } from '@remix-run/multipart-parser';
-import type { UploadPace } from '../../http/bodies/upload-pace.ts';
+import type { UploadPace } from '../../http/bodies/body-reads.ts';
 
 export interface ReceivedFile {
   /** The name of its part. */

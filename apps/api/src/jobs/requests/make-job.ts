@@ -10,10 +10,10 @@ import {
 import type { DuplicateRequest } from '@lehr/shared/queue';
 import type { JobRecord } from '@lehr/shared/records';
 import type { Context } from 'hono';
-import { quotaHeaders } from '../../access/quota.ts';
+import { quotaHeaders } from '../../access/quotas.ts';
 import type { JobWaits } from '../../follow/wait.ts';
+import { inactive } from '../../http/in-turns.ts';
 import type { ApiEnv } from '../../http/middleware/api-env.ts';
-import { inactive } from '../../http/middleware/turns.ts';
 import type { Hook } from '../../webhooks/hook.ts';
 import type { DirectJob } from '../direct-calls.ts';
 import { identify, type RequestIdentity } from '../identity.ts';

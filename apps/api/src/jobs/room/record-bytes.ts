@@ -1,8 +1,7 @@
-/** What the records of each tenant take of the memory of Redis. */
+/** What the records of each tenant take of the memory of Redis, and the fair share of it. */
 import { readFileSync } from 'node:fs';
 import type { TenantId } from '@lehr/shared';
 import { defineScript, type Keys, type Redis, type RedisMemory } from '@lehr/shared/redis';
-import { fairLevel } from '../../http/turns/fair-level.ts';
 
 const MEASURE_LUA = readFileSync(new URL('./measure-records.lua', import.meta.url), 'utf8');
 /** Jobs that a measurement of all tenants draws; of one tenant at least and at most so many. */
@@ -68,4 +67,19 @@ export function fairBytes(held: RecordBytes, { usedBytes, maxBytes }: RedisMemor
   const together = [...held.values()].reduce((sum, bytes) => sum + bytes, 0);
   const other = Math.max(0, usedBytes - together);
   return Math.max(maxBytes * SMALL_SHARE, fairLevel(held.values(), maxBytes * share - other));
+}
+
+/**
+ * The level at which the amounts, each cut down to it, are `capacity` together (max-min fairness): who holds less than the level
+ * keeps all, and those above it share the rest equally. Infinite when nothing has to be cut.
+ */
+export function fairLevel(amounts: Iterable<number>, capacity: number): number {
+  const ascending = [...amounts].sort((a, b) => a - b);
+  let left = capacity;
+  for (const [i, amount] of ascending.entries()) {
+    const level = left / (ascending.length - i);
+    if (amount > level) return Math.max(0, level);
+    left -= amount;
+  }
+  return Number.POSITIVE_INFINITY;
 }

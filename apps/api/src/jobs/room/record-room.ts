@@ -1,7 +1,7 @@
 /** Decides whether Redis has memory for one more job of a tenant. */
 import { type Clock, LehrError, type TenantId } from '@lehr/shared';
 import { FULL_SHARE, type Keys, type Redis, readMemory } from '@lehr/shared/redis';
-import { QuotaError, randomRetryAfterS } from '../../access/quota.ts';
+import { QuotaError, randomRetryAfterS } from '../../access/quotas.ts';
 import { Recent } from '../../base/recent.ts';
 import { REMOVAL_SHARE } from './bound-records.ts';
 import { fairBytes, measureRecords, type RecordBytes } from './record-bytes.ts';

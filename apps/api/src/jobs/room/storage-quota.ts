@@ -6,7 +6,7 @@ import { readFileSync } from 'node:fs';
 import type { KeyLimits, ObjectKey, StorageUsage, TenantId } from '@lehr/shared';
 import { defineScript, type Keys, type Redis, type Script } from '@lehr/shared/redis';
 import type { Caller } from '../../access/auth/authenticator.ts';
-import { QuotaError } from '../../access/quota.ts';
+import { QuotaError } from '../../access/quotas.ts';
 
 const STORAGE_LUA = readFileSync(new URL('./storage-quota.lua', import.meta.url), 'utf8');
 const BYTES_PER_MB = 1_000_000;

@@ -1,16 +1,12 @@
 import { LehrError } from '@lehr/shared';
 import type { Context, MiddlewareHandler } from 'hono';
 import { auth } from 'hono/utils/basic-auth';
-import type { Refusals } from '../../access/audit/refusals.ts';
-import type { Authenticator, Caller } from '../../access/auth/authenticator.ts';
-import { bearerKey } from '../../access/auth/bearer-key.ts';
-import type { FailedLogins } from '../../access/failed-logins.ts';
-import { isUnsafe } from '../../access/session/csrf.ts';
+import { type Authenticator, bearerKey, type Caller } from '../../access/auth/authenticator.ts';
+import type { FailedLogins, Refusals } from '../../access/failed-logins.ts';
 import type { SessionStore } from '../../access/session/session-store.ts';
-import { actorOf } from '../../http/middleware/actor.ts';
 import type { ApiEnv } from '../../http/middleware/api-env.ts';
-import { findSession } from '../../http/middleware/session.ts';
-import { sessionCookie } from '../../http/middleware/session-cookie.ts';
+import { actorOf } from '../../http/middleware/auth.ts';
+import { findSession, isUnsafe, sessionCookie } from '../../http/middleware/session.ts';
 
 const USER = 'admin';
 

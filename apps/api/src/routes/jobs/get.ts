@@ -1,10 +1,10 @@
 import { createRoute, z } from '@hono/zod-openapi';
 import { JobSchema } from '@lehr/shared';
 import type { JobRecord } from '@lehr/shared/records';
-import { followByPolling } from '../../follow/follow-by-polling.ts';
+import { followByPolling } from '../../follow/event-feed.ts';
+import { inactive } from '../../http/in-turns.ts';
 import { requires } from '../../http/middleware/auth.ts';
 import { answerJson } from '../../http/middleware/own-headers.ts';
-import { inactive } from '../../http/middleware/turns.ts';
 import { BEARER, problemsWithKey } from '../../http/responses.ts';
 import { adoptJob, findJob } from '../../jobs/find.ts';
 import { isOver } from '../../jobs/present.ts';

@@ -1,8 +1,7 @@
 import { createRoute, z } from '@hono/zod-openapi';
 import { JobSchema } from '@lehr/shared';
-import { requires } from '../../http/middleware/auth.ts';
-import { countRefusals } from '../../http/middleware/count-refusals.ts';
-import { guardQuota } from '../../http/middleware/guard-quota.ts';
+import { guardQuota, requires } from '../../http/middleware/auth.ts';
+import { countRefusals } from '../../http/middleware/observe.ts';
 import { answerJson } from '../../http/middleware/own-headers.ts';
 import { BEARER, problemsWithKey } from '../../http/responses.ts';
 import { findJob } from '../../jobs/find.ts';

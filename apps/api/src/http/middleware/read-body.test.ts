@@ -1,6 +1,6 @@
 import { PassThrough } from 'node:stream';
 import { expect, test } from 'vitest';
-import { readKnownLength } from './known-length.ts';
+import { readKnownLength } from './read-body.ts';
 
 const BROKEN_OFF = { code: 'invalid-request', message: 'The body ends before it is complete.' };
 

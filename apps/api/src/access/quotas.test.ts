@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { jitteredRetryAfterS, QuotaError, quotaHeaders, randomRetryAfterS } from './quota.ts';
+import { jitteredRetryAfterS, QuotaError, quotaHeaders, randomRetryAfterS } from './quotas.ts';
 
 const many = (draw: () => number): number[] => Array.from({ length: 2000 }, draw);
 
