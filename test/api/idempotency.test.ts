@@ -1,9 +1,8 @@
 import { connect } from 'node:net';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest';
 import { listen } from '../../apps/api/src/http/listen.ts';
-import type { RequestIdentity } from '../../apps/api/src/jobs/identity.ts';
-import { canonical, identify } from '../../apps/api/src/jobs/identity.ts';
-import { cancelAbandoned } from '../../apps/api/src/jobs/requests/cancel-abandoned.ts';
+import { canonical, identify, type RequestIdentity } from '../../apps/api/src/jobs/identity.ts';
+import { cancelAbandoned } from '../../apps/api/src/jobs/requests/unanswered-requests.ts';
 import { KEEP_PLACE_MS } from '../../apps/api/src/jobs/store-attachments.ts';
 import { submitJob } from '../../apps/api/src/jobs/submit.ts';
 import {

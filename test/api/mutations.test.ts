@@ -5,7 +5,7 @@
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { predictionIdOf } from '../../apps/api/src/dialects/replicate/prediction-ids.ts';
+import { predictionIdOf } from '../../apps/api/src/dialects/replicate/predictions-view.ts';
 import { DEFAULT_TENANT, type JobId, parseRegistry } from '../../packages/shared/src/index.ts';
 import { type ApiWorld, apiWorld, MODELS } from '../support/api-world.ts';
 import { keyHolder } from '../support/key-holder.ts';

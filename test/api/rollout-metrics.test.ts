@@ -1,6 +1,6 @@
 /** What /metrics and the traffic say of rollouts, over the real API and Redis. */
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { versionShares } from '../../apps/api/src/rollouts/shares.ts';
+import { versionShares } from '../../apps/api/src/rollouts/rollout.ts';
 import { TrafficSchema } from '../../packages/shared/src/index.ts';
 import { type ApiWorld, apiWorld } from '../support/api-world.ts';
 import { startRedis, type TestRedis } from '../support/redis.ts';

@@ -1,7 +1,6 @@
 /** Rollouts over the real API and Redis: who gets which version, who may change it, and what is kept of it. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { assignVersion } from '../../apps/api/src/rollouts/assign.ts';
-import type { StoredRollout } from '../../apps/api/src/rollouts/rollout.ts';
+import { assignVersion, type StoredRollout } from '../../apps/api/src/rollouts/rollout.ts';
 import type { Queue } from '../../packages/shared/src/index.ts';
 import { expireOverdue, requeueLost } from '../../packages/shared/src/queue/index.ts';
 import { redisNow } from '../../packages/shared/src/redis/index.ts';

@@ -3,7 +3,7 @@
  * check them, and other tests of this folder look at the same views over the running system.
  */
 import type { Page } from 'playwright-core';
-import { ROLLOUT } from '../../apps/api/src/routes/rollout-example.ts';
+import { ROLLOUT } from '../../apps/api/src/routes/rollouts.ts';
 import {
   type Activity,
   ActivitySchema,

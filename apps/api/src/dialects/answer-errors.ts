@@ -17,7 +17,6 @@ import { HTTPException } from 'hono/http-exception';
 import type { ContentfulStatusCode } from 'hono/utils/http-status';
 import { QuotaError, quotaHeaders, randomRetryAfterS } from '../access/quotas.ts';
 import type { ApiEnv } from '../http/middleware/api-env.ts';
-import { dialectOf, type ErrorDialect } from './error-dialect.ts';
 import { huggingFaceRefusal } from './huggingface/errors.ts';
 import { openaiRefusal } from './openai/errors.ts';
 
@@ -149,4 +148,21 @@ async function notJson(c: Context): Promise<string> {
   const [, name, value] =
     NO_JSON_NUMBER.exec((await c.req.text().catch(() => '')).slice(0, MAX_HINT_LENGTH)) ?? [];
   return name ? `The body is not JSON: "${name}" is ${value}.` : 'The body is not JSON.';
+}
+
+/**
+ * How errors are answered: as problem+json, in OpenAI's envelope, as both at once where both kinds of client call, or as the
+ * inference API of Hugging Face answers them.
+ */
+type ErrorDialect = 'native' | 'openai' | 'both' | 'huggingface';
+
+const OPENAI = /^\/v1\/(?:images|audio|embeddings)(?:\/|$)/;
+const HUGGINGFACE = /^\/(?:(?:hf-inference\/)?models\/|fill-mask$)/;
+/** One name after `models/`: two names are a Replicate model. */
+const MODELS = /^\/v1\/models(?:\/[^/]+)?$/;
+
+export function dialectOf(path: string): ErrorDialect {
+  if (OPENAI.test(path)) return 'openai';
+  if (HUGGINGFACE.test(path)) return 'huggingface';
+  return MODELS.test(path) ? 'both' : 'native';
 }

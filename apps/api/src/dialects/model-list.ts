@@ -5,8 +5,7 @@ import { requires } from '../http/middleware/auth.ts';
 import { BEARER, problemsWithKey } from '../http/responses.ts';
 import { presentModel } from '../jobs/present-model.ts';
 import type { Api, ApiParts } from '../parts.ts';
-import { ReplicateModelSchema } from './replicate/model-contract.ts';
-import { ReplicateModels } from './replicate/model-view.ts';
+import { ReplicateModelSchema, ReplicateModels } from './replicate/model-view.ts';
 
 export const ModelListSchema = z
   .object({

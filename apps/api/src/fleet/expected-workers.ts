@@ -16,8 +16,7 @@ import type { Keys, Redis } from '@lehr/shared/redis';
 import { Recent } from '../base/recent.ts';
 import { type FleetIndex, fleetIndex } from './fleet-index.ts';
 import type { FleetView } from './fleet-view.ts';
-import { poolOf } from './pool-of.ts';
-import { lastStartMs } from './scale-state.ts';
+import { lastStartMs, poolOf } from './scale-state.ts';
 import { type StoredScale, StoredScales } from './stored-scales.ts';
 
 const TTL_MS = 1_000;

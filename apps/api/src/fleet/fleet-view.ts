@@ -1,6 +1,5 @@
 /** The workers as they last reported, at most two seconds ago, and the mean cost of the jobs in a queue. */
-import type { Clock, WorkerStatus } from '@lehr/shared';
-import { readFleet } from '@lehr/shared';
+import { type Clock, readFleet, type WorkerStatus } from '@lehr/shared';
 import { type GroupQueues, meanWaitingCost } from '@lehr/shared/queue';
 import type { Keys, Redis } from '@lehr/shared/redis';
 import { Recent } from '../base/recent.ts';
@@ -50,3 +49,11 @@ export class FleetView {
 /** Workers that take new jobs of this model (`name@version`). */
 export const serving = (fleet: readonly WorkerStatus[], model: string): readonly WorkerStatus[] =>
   fleetIndex(fleet).serving(model);
+
+/** The id of a worker starts with the name of its host. */
+export const forTenants = (worker: WorkerStatus): WorkerStatus => ({
+  ...worker,
+  ...(worker.audio_problem !== undefined && { audio_problem: 'This worker cannot decode audio.' }),
+  unavailable: worker.unavailable?.map(({ ref }) => ({ ref, reason: 'A worker cannot open this model.' })),
+  id: worker.id.replace(/^.*(?=-)/, 'worker') as WorkerStatus['id'],
+});

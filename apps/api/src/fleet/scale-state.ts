@@ -10,9 +10,8 @@ import {
   type WorkerStatus,
 } from '@lehr/shared';
 import type { GroupLoads } from '@lehr/shared/queue';
-import { poolOf } from './pool-of.ts';
 
-export interface PoolReading {
+interface PoolReading {
   readonly registry: Pick<Registry, 'models'>;
   readonly loads: GroupLoads;
   readonly fleet: readonly WorkerStatus[];
@@ -21,7 +20,7 @@ export interface PoolReading {
   readonly atMs: number;
 }
 
-export interface SeenPool {
+interface SeenPool {
   readonly state: PoolState;
   readonly members: Scale['members'];
 }
@@ -88,3 +87,19 @@ const busyShare = ({ lanes }: WorkerStatus): number =>
     1,
     lanes.reduce((sum, { rows, row_cap }) => sum + rows / row_cap, 0),
   );
+
+/**
+ * The pool whose workers have the model `name@version`; undefined when models.yaml does not have it, or no pool covers it. A model is in at
+ * most one of the pools of pools.yaml.
+ */
+export function poolOf(
+  pools: readonly Pool[],
+  { models }: Pick<Registry, 'models'>,
+  ref: string,
+): Pool | undefined {
+  const at = ref.indexOf('@');
+  const [name, version] = [ref.slice(0, at), ref.slice(at + 1)];
+  const entry = models.find((each) => each.name === name);
+  if (!entry?.versions.some((each) => each.version === version)) return undefined;
+  return pools.find((pool) => covers(pool, { task: entry.task, model: { name, version } }));
+}

@@ -1,22 +1,21 @@
 /** Decides whether a job may be made, and its place in the queue; for every route that makes jobs. */
-import { type Clock, type JobId, LehrError, type PriorityClass } from '@lehr/shared';
+import { type Clock, type JobId, type KeyLimits, LehrError, type PriorityClass } from '@lehr/shared';
 import type {
   Acceptance,
   Accepter,
   AdmissionRequest,
   Admitter,
   Draft,
+  OwnBacklog,
   PlannedWorkflow,
 } from '@lehr/shared/queue';
 import type { WorkflowState } from '@lehr/shared/records';
 import type { Caller } from '../access/auth/authenticator.ts';
 import { budgetOf, type Quota, type Quotas, randomRetryAfterS } from '../access/quotas.ts';
 import type { Ahead, Backlog } from '../fleet/backlog.ts';
-import type { ExpectedWorkers } from '../fleet/expected-workers.ts';
+import type { Expected, ExpectedWorkers } from '../fleet/expected-workers.ts';
 import type { ModelSharesView } from '../fleet/model-shares.ts';
-import { type Growth, growthOf } from './growth.ts';
 import type { RequestIdentity } from './identity.ts';
-import { ownBacklogOf } from './own-backlog.ts';
 
 export interface AdmitParts {
   readonly admitter: Admitter;
@@ -34,7 +33,7 @@ export interface AdmitParts {
 }
 
 /** A job with its group and its price, not stored yet. */
-export interface PricedJob {
+interface PricedJob {
   readonly id: JobId;
   readonly queue: string;
   /** `name@version`. */
@@ -195,4 +194,39 @@ function overloaded(waitMs: number, { model, live, growth }: JudgedGroup, what: 
   return new LehrError('overloaded', `${what} would wait about ${seconds} s before it starts.${starting}`, {
     retryAfterS: randomRetryAfterS(seconds * RETRY_AFTER_FRACTION),
   });
+}
+
+interface Growth {
+  readonly workers: number;
+  /** Until they serve. */
+  readonly startMs: number;
+}
+
+/**
+ * Undefined: by those that there are. They can begin `live` times `limitMs` of engine time within the limit, and the workers of a grown
+ * fleet theirs after a start. Without a live worker only the grown fleet counts.
+ */
+export function growthOf(expected: Expected | undefined, live: number, limitMs: number): Growth | undefined {
+  if (!expected) return undefined;
+  if (live === 0) return { workers: expected.workers, startMs: expected.readyInMs };
+  const { workers, startMs } = expected;
+  return workers * (limitMs - startMs) > live * limitMs ? { workers, startMs } : undefined;
+}
+
+/**
+ * How much work of its tenant may wait for the workers of a job, by the limit of the key.
+ * `models` are those of the job, or of the nodes of a workflow.
+ */
+async function ownBacklogOf(
+  { modelShares, maxWaitMs }: { readonly modelShares: ModelSharesView; readonly maxWaitMs: number },
+  { max_backlog_share: limit }: KeyLimits,
+  models: readonly string[],
+): Promise<OwnBacklog> {
+  const all = await Promise.all(models.map((model) => modelShares.of(model)));
+  const workers = Math.max(1, Math.min(...all.map((each) => each.workers)));
+  const shares = new Map<string, number>();
+  for (const [model, share] of all.flatMap((each) => [...each.shares])) {
+    shares.set(model, Math.max(share, shares.get(model) ?? 0));
+  }
+  return { maxMs: limit === null ? Number.MAX_SAFE_INTEGER : limit * maxWaitMs * workers, shares };
 }

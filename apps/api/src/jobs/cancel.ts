@@ -4,8 +4,7 @@ import type { GroupQueues, WorkflowRunner } from '@lehr/shared/queue';
 import { isTerminal, type JobOutline, type JobRecord, type RecordStore } from '@lehr/shared/records';
 import type { Keys, Redis } from '@lehr/shared/redis';
 import type { WebhookParts } from '../webhooks/parts.ts';
-import { deleteJobObjects, type JobObjectParts } from './job-objects.ts';
-import { noteOpenEntry } from './leftovers.ts';
+import { deleteJobObjects, type JobObjectParts, noteOpenEntry } from './leftovers.ts';
 
 interface CancelParts {
   readonly workflows: WorkflowRunner;

@@ -1,12 +1,11 @@
 /**
  * Writes answers with large results in a thread, so that none of them holds the event loop: two million numbers take half a second to
  * write. One at a time: large answers wait for each other and for nothing else, and each tenant has one of them in this line.
- * Written answers stay in memory until their callers have read them, so their bytes are bounded (unsent-answers.ts).
+ * Written answers stay in memory until their callers have read them, so their bytes are bounded.
  */
 import { LehrError, type TenantId } from '@lehr/shared';
 import { TenantTurns } from '../http/bodies/tenant-turns.ts';
 import { ThreadCalls } from '../http/thread-calls.ts';
-import { UNSENT_LIMITS, UnsentAnswers } from './unsent-answers.ts';
 
 export interface LargeAnswerTask {
   readonly id: number;
@@ -22,7 +21,7 @@ export type LargeAnswer =
   | { readonly type: 'written'; readonly id: number; readonly json: Uint8Array<ArrayBuffer> }
   | { readonly type: 'failed'; readonly id: number; readonly error: Error };
 
-export interface LargeAnswerCall extends Pick<LargeAnswerTask, 'tokens' | 'shape'> {
+interface LargeAnswerCall extends Pick<LargeAnswerTask, 'tokens' | 'shape'> {
   /** Gets the stored result when it is the turn of the tenant. */
   readonly read: () => Promise<Uint8Array<ArrayBuffer>>;
   /** Aborted when the caller hangs up: a result whose turn comes later is not read. */
@@ -73,5 +72,52 @@ export class LargeAnswers {
   /** Stops the thread; answers that wait are rejected. */
   close(): Promise<void> {
     return this.#thread.close();
+  }
+}
+
+interface UnsentLimits {
+  /** Bytes of one tenant above which its next large answer is refused. */
+  readonly ofTenant: number;
+  /** Bytes of all tenants above which every large answer is refused. */
+  readonly total: number;
+}
+
+const MIB = 1024 * 1024;
+/** One answer may have 42 MB, and is written as long as the bytes before it are below these. */
+const UNSENT_LIMITS: UnsentLimits = { ofTenant: 64 * MIB, total: 256 * MIB };
+
+const RETRY_AFTER_S = 2;
+
+/** Bounds the large answers that are written and wait in memory for callers that read them slowly. */
+class UnsentAnswers {
+  readonly #limits: UnsentLimits;
+  readonly #bytes = new Map<TenantId, number>();
+  #total = 0;
+
+  constructor(limits: UnsentLimits) {
+    this.#limits = limits;
+  }
+
+  /** Throws `overloaded` when the unsent answers, of this tenant or of all, have reached their limit. */
+  check(tenant: TenantId): void {
+    const own = this.#bytes.get(tenant) ?? 0;
+    if (own < this.#limits.ofTenant && this.#total < this.#limits.total) return;
+    const whose = own < this.#limits.ofTenant ? 'of all tenants' : 'of this tenant';
+    throw new LehrError('overloaded', `Too many large answers ${whose} wait until their callers read them.`, {
+      retryAfterS: RETRY_AFTER_S,
+    });
+  }
+
+  /** Counts an answer until the function that it returns is called. */
+  add(tenant: TenantId, bytes: number): () => void {
+    this.#count(tenant, bytes);
+    return () => this.#count(tenant, -bytes);
+  }
+
+  #count(tenant: TenantId, bytes: number): void {
+    const own = (this.#bytes.get(tenant) ?? 0) + bytes;
+    if (own > 0) this.#bytes.set(tenant, own);
+    else this.#bytes.delete(tenant);
+    this.#total += bytes;
   }
 }

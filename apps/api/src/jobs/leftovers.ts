@@ -2,11 +2,22 @@
  * Deletes what is left of jobs that are gone: objects of jobs that were removed because Redis filled, and queue entries that a
  * worker was closing when their job was deleted.
  */
-import { type Clock, every, type JobId, type Log, type Metrics, type TenantId } from '@lehr/shared';
+import {
+  type Clock,
+  every,
+  inputFolder,
+  type JobId,
+  type Log,
+  type Metrics,
+  type ObjectKey,
+  outputFolder,
+  type TenantId,
+} from '@lehr/shared';
+import type { ObjectStore } from '@lehr/shared/objects';
 import type { GroupQueues } from '@lehr/shared/queue';
 import { type Keys, type Redis, redisNow } from '@lehr/shared/redis';
 import { takerOf } from '../base/take-due.ts';
-import { deleteJobObjects, type JobObjectParts } from './job-objects.ts';
+import type { StorageQuota } from './room/storage-quota.ts';
 
 const EVERY_MS = 5_000;
 /** Per call, and how many of them are deleted at the same time. */
@@ -66,4 +77,30 @@ async function deleteOne(parts: LeftoverParts, entry: string): Promise<void> {
   await deleteJobObjects(parts, { tenant, id });
   if (!(await queues.of(queue).remove(id))) return;
   if ((await redis.zrem(keys.leftovers, entry)) > 0) metrics.janitorActions.inc({ action: 'leftovers' });
+}
+
+export interface JobObjectParts {
+  readonly store: ObjectStore;
+  readonly storage: StorageQuota;
+}
+
+/**
+ * Safe to repeat. Rejects with `storage-failed` after it has deleted all that it could. The room of inputs is freed first: what was
+ * deleted before a failure is no longer listed when the deletion is repeated.
+ */
+export async function deleteJobObjects(
+  { store, storage }: JobObjectParts,
+  { tenant, id }: { readonly tenant: TenantId; readonly id: JobId },
+): Promise<void> {
+  const [inputs, outputs] = await Promise.all(
+    [inputFolder(tenant, id), outputFolder(tenant, id)].map((prefix) => listed(store, prefix)),
+  );
+  await storage.free(tenant, ...inputs);
+  await store.deleteMany([...inputs, ...outputs]);
+}
+
+async function listed(store: ObjectStore, prefix: string): Promise<ObjectKey[]> {
+  const keys: ObjectKey[] = [];
+  for await (const key of store.list(prefix)) keys.push(key);
+  return keys;
 }

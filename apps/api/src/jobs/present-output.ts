@@ -12,7 +12,7 @@ import {
 } from '@lehr/shared';
 import type { ObjectStore } from '@lehr/shared/objects';
 import type { JobOutput, StoredImage, StoredTranscript } from '@lehr/shared/records';
-import { presentText } from './present-text.ts';
+import { presentText } from './text-result.ts';
 
 export interface OutputPresenterOptions {
   readonly store: ObjectStore;

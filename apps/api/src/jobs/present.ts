@@ -13,11 +13,10 @@ import type { Backlog } from '../fleet/backlog.ts';
 import type { ExpectedWorkers } from '../fleet/expected-workers.ts';
 import type { FleetView } from '../fleet/fleet-view.ts';
 import type { EventLinks } from '../follow/event-links.ts';
-import { etaMs } from './eta.ts';
 import { presentInput, presentNodes, progressOf } from './present-nodes.ts';
 import { OutputPresenter, type OutputPresenterOptions } from './present-output.ts';
 
-export interface PresenterOptions extends OutputPresenterOptions {
+interface PresenterOptions extends OutputPresenterOptions {
   readonly queues: GroupQueues;
   readonly records: RecordStore;
   readonly fleet: FleetView;
@@ -141,3 +140,28 @@ export const isOver = (record: JobOutline): boolean => isTerminal(record.state);
 
 const iso = (ms: number): string => new Date(ms).toISOString();
 const isoOrNull = (ms: number | undefined): string | null => (ms === undefined ? null : iso(ms));
+
+interface WaitingJob {
+  /** Position in the group's queue, from 1. */
+  readonly position: number;
+  /** Estimated engine ms of the job, and the mean of the jobs ahead of it. */
+  readonly costMs: number;
+  readonly meanCostMs: number;
+  /** Live workers that serve the group. The costs are priced with their measured speed. */
+  readonly workers: number;
+  /** As of Ahead: what runs on these workers, and what waits in other groups of them. */
+  readonly elsewhereMs: number;
+  readonly elsewhereGroups: number;
+}
+
+/**
+ * Ms from now; null when no worker serves the group. Work elsewhere counts as at admission (fair-wait.lua): each other group or lane takes
+ * at most as much time as the group of the job, because lanes run side by side.
+ */
+export function etaMs(job: WaitingJob): number | null {
+  const { position, costMs, meanCostMs, workers, elsewhereMs, elsewhereGroups } = job;
+  if (workers === 0) return null;
+  const aheadMs = (position - 1) * meanCostMs;
+  const elsewhere = Math.min(elsewhereMs, elsewhereGroups * (aheadMs + costMs));
+  return Math.round((aheadMs + elsewhere) / workers + costMs);
+}

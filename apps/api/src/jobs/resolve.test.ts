@@ -11,8 +11,7 @@ import {
 import { expect, test } from 'vitest';
 import { completeInput } from './complete-input.ts';
 import { priceOf } from './price.ts';
-import { groupOf } from './resolve.ts';
-import { fractionOf } from './resolve-model.ts';
+import { fractionOf, groupOf } from './resolve.ts';
 
 const input = { width: 64, height: 96, steps: 8, sampler: 'euler', guidance: 4 } as Parameters<
   typeof groupOf

@@ -1,26 +1,45 @@
 /** Resolves a request: model and version, every field with its value, its group and its price. */
+import { hash } from 'node:crypto';
 import {
+  DEFAULT_TOP_K,
   type DiffusionGroup,
+  estimateTokens,
   formatModelRef,
   groupQueueName,
+  inputFolder,
+  type JobId,
   LANGUAGE_NAMES,
+  MAX_INLINE_TEXT_BYTES,
   type MediaSource,
+  type ModelEntry,
   type ModelRef,
   type NodePicture,
   pictureReference,
   type Registry,
   type SpeechToTextInput,
+  type TextItem,
+  type TextJobType,
+  type TextModelEntry,
+  type TextsSource,
   type TextToImageInput,
+  textCostMs,
+  toObjectKey,
   type WorkerStatus,
 } from '@lehr/shared';
+import { formatShare } from '@lehr/shared/records';
 import { refusal } from '../base/field-problems.ts';
 import { fleetIndex } from '../fleet/fleet-index.ts';
+import { assignVersion, type StoredRollout } from '../rollouts/rollout.ts';
 import { completeInput } from './complete-input.ts';
-import { type LocatedMedia, locateMedia, type MediaParts } from './media-input.ts';
+import { type Attachment, type LocatedMedia, locateMedia, type MediaParts } from './media-input.ts';
 import { priceOf, priceOfSpeech } from './price.ts';
-import { resolveModel } from './resolve-model.ts';
-import { resolveText } from './resolve-text.ts';
-import { isTextRequest, type ResolveContext, type ResolvedWork, type WorkRequest } from './work.ts';
+import {
+  isTextRequest,
+  type ResolveContext,
+  type ResolvedWork,
+  type TextRequest,
+  type WorkRequest,
+} from './work.ts';
 
 /** Prices that are the same for every version of a model. */
 const NO_FLEET: readonly WorkerStatus[] = [];
@@ -121,3 +140,108 @@ export function groupOf(
   const group: DiffusionGroup = { task: 'diffusion', model, width, height };
   return isAligned ? { ...group, aligned: { steps, sampler, guidance } } : group;
 }
+
+/**
+ * Resolves a text job: its model, every field with its value, where its texts are kept, and its price.
+ * Throws `invalid-input` with pointers into the request.
+ */
+function resolveText(
+  { tenant, job, name, fleet }: ResolveContext,
+  request: TextRequest,
+  { model, ref, share }: ResolvedModel<TextModelEntry>,
+): ResolvedWork {
+  checkCount(request.input.texts, model);
+  const queue = groupQueueName({ task: 'text', model: ref });
+  const attached = attachmentOf(request.input.texts, `${inputFolder(tenant, job)}${name}`);
+  const texts: TextsSource = attached
+    ? { kind: 'object', key: attached.key, count: request.input.texts.length }
+    : request.input.texts;
+  const tokens = estimateTokens(request.input.texts);
+  return {
+    type: request.type,
+    model: formatModelRef(ref),
+    queue,
+    cost: textCostMs(tokens, fleetIndex(fleet).speed(queue)),
+    input: { texts, truncate: request.input.truncate ?? false, ...optionsOf(request) },
+    rollout: share?.(textCostMs(tokens, undefined)),
+    attached,
+  };
+}
+
+function checkCount(texts: readonly TextItem[], { name, limits: { max_texts } }: TextModelEntry): void {
+  if (texts.length <= max_texts) return;
+  const detail = `has ${texts.length} texts, and ${name} takes at most ${max_texts} in one job`;
+  throw refusal('invalid-input', [{ pointer: '/input/texts', detail }]);
+}
+
+/** Many texts are stored as an object, because Redis holds the records in memory. */
+function attachmentOf(texts: readonly TextItem[], key: string): Attachment | undefined {
+  const bytes = Buffer.from(JSON.stringify(texts));
+  if (bytes.byteLength <= MAX_INLINE_TEXT_BYTES) return undefined;
+  return { key: toObjectKey(`${key}.json`), bytes, contentType: 'application/json' };
+}
+
+/** What is null follows the files of the model, which the worker has. */
+function optionsOf(request: TextRequest): Record<string, unknown> {
+  switch (request.type) {
+    case 'text-embedding': {
+      const { normalize, dimensions } = request.input;
+      return { normalize: normalize ?? null, dimensions: dimensions ?? null };
+    }
+    case 'text-classification': {
+      const { top_k, function: scores } = request.input;
+      return { top_k: top_k ?? null, function: scores ?? null };
+    }
+    case 'fill-mask':
+      return { top_k: request.input.top_k ?? DEFAULT_TOP_K };
+    case 'token-classification': {
+      const { aggregation, ignore_labels } = request.input;
+      return { aggregation: aggregation ?? 'simple', ignore_labels: ignore_labels ?? ['O'] };
+    }
+  }
+}
+
+interface ResolvedModel<Model extends ModelEntry = ModelEntry> {
+  readonly model: Model;
+  readonly ref: ModelRef;
+  /** Present when a rollout that is under way chose the version: makes the record's field of the expected engine ms. */
+  readonly share?: ((expectedMs: number) => string) | undefined;
+}
+
+interface ChoiceContext {
+  readonly tenant: string;
+  readonly keyId: string;
+  readonly job: JobId;
+  readonly fleet: readonly WorkerStatus[];
+  readonly rollouts: ReadonlyMap<string, StoredRollout>;
+}
+
+/**
+ * The model and version of a job: as named, else as the rollout of the model says, else by the weights in models.yaml.
+ * `wanted` is `name`, `name@version` or undefined for the default model of the task. Throws `model-not-found`.
+ */
+function resolveModel<Task extends ModelEntry['task']>(
+  registry: Registry,
+  context: ChoiceContext,
+  task: Task,
+  wanted: string | undefined,
+  type?: TextJobType,
+): ResolvedModel<Extract<ModelEntry, { task: Task }>> {
+  const { model, ref } = registry.resolve(task, wanted, fractionOf(context.job), type);
+  const rollout = context.rollouts.get(model.name);
+  if (!rollout || wanted?.includes('@')) return { model, ref };
+  const isServed = (version: string): boolean =>
+    fleetIndex(context.fleet).available(formatModelRef({ name: model.name, version })) > 0;
+  const assigned = assignVersion(rollout, model.versions, context, isServed);
+  if (!assigned) return { model, ref };
+  const { version, side } = assigned;
+  return {
+    model,
+    ref: { name: model.name, version },
+    share:
+      side && ((expectedMs) => formatShare({ rollout: rollout.id, side, stage: rollout.stage, expectedMs })),
+  };
+}
+
+/** From 0 up to 1, spread evenly over ids; without a rollout it decides which version of a model the job gets. */
+export const fractionOf = (id: JobId): number => hash('sha256', id, 'buffer').readUInt32BE(0) / 2 ** 32;

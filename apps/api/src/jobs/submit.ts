@@ -3,8 +3,10 @@ import {
   type Durability,
   type JobId,
   type JobRequest,
+  type KeyLimits,
   LehrError,
   newJobId,
+  PRIORITY_CLASSES,
   type PriorityClass,
 } from '@lehr/shared';
 import { admittedJob, type Draft, type GroupQueues, type WorkflowRunner } from '@lehr/shared/queue';
@@ -12,6 +14,7 @@ import type { JobRecord, NewJob, RecordStore } from '@lehr/shared/records';
 import { inPart, type Span } from '@lehr/shared/tracing';
 import type { Caller } from '../access/auth/authenticator.ts';
 import { budgetOf, type Quota } from '../access/quotas.ts';
+import { refusal } from '../base/field-problems.ts';
 import type { FleetView } from '../fleet/fleet-view.ts';
 import type { RolloutStore } from '../rollouts/rollout-store.ts';
 import { type Hook, hookFields } from '../webhooks/hook.ts';
@@ -21,7 +24,6 @@ import { type DirectCalls, type DirectJob, mayBeDirect } from './direct-calls.ts
 import type { Unanswered } from './find.ts';
 import type { RequestIdentity } from './identity.ts';
 import type { MediaContext } from './media-input.ts';
-import { priorityOf } from './priority.ts';
 import { type ResolveParts, resolveWork } from './resolve.ts';
 import { type ResolvedWorkflow, resolveWorkflow } from './resolve-workflow.ts';
 import { type RetryRequest, resolveRetry, retryFields } from './retry.ts';
@@ -41,7 +43,7 @@ export interface SubmitParts extends AdmitParts, ResolveParts, AttachmentParts {
 }
 
 /** What is known of a request besides its body. */
-export interface SubmitOptions {
+interface SubmitOptions {
   /** Of dialects that describe webhooks differently; absent: the webhook of the request. */
   readonly hook?: Hook | undefined;
   /** The process that holds the request and gets the end of its job; absent when it is not held, or must read the job. */
@@ -208,4 +210,20 @@ async function existingJob(
   if (record && record.tenant === caller.tenant) return { record, how };
   if (how === 'adopted') return undefined;
   throw new LehrError('gone', 'The job of this Idempotency-Key no longer exists.');
+}
+
+/** Dialects have no field for it, so their jobs and all others that name no class get this one. */
+const DEFAULT_CLASS: PriorityClass = 'standard';
+
+/** Throws `invalid-input` for a class above the limit. Without a class the job gets the default, or the limit if that is lower. */
+function priorityOf(
+  requested: PriorityClass | undefined,
+  { max_priority }: Pick<KeyLimits, 'max_priority'>,
+): PriorityClass {
+  const allowed = PRIORITY_CLASSES.slice(PRIORITY_CLASSES.indexOf(max_priority));
+  if (requested === undefined) return allowed.includes(DEFAULT_CLASS) ? DEFAULT_CLASS : max_priority;
+  if (allowed.includes(requested)) return requested;
+  throw refusal('invalid-input', [
+    { pointer: '/priority', detail: `must be one of: ${allowed.join(', ')}, which this key allows` },
+  ]);
 }

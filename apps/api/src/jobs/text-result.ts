@@ -2,20 +2,21 @@
 import {
   LehrError,
   MAX_SHOWN_RESULT_BYTES,
+  type StoredTextOutput,
   type StoredTextResult,
   StoredTextResultSchema,
+  type TextOutput,
   toObjectKey,
 } from '@lehr/shared';
 import type { ObjectStore, StoredObject } from '@lehr/shared/objects';
 import type { JobRecord } from '@lehr/shared/records';
-import { vectorsOf } from './present-text.ts';
 
 const FLOAT_BYTES = 4;
 
 export type TextResult = StoredTextResult & { readonly tokens: number };
 
 /** A result whose JSON is more than MAX_SHOWN_RESULT_BYTES. */
-export interface LargeResult {
+interface LargeResult {
   readonly key: string;
   readonly tokens: number;
 }
@@ -63,5 +64,26 @@ export function embeddingsIn(
   const size = dimensions * FLOAT_BYTES;
   return Array.from({ length: bytes.byteLength / size }, (_, i) =>
     bytes.subarray(i * size, (i + 1) * size).toString('base64'),
+  );
+}
+
+/** Without `result` only the counts are shown. */
+export function presentText({ key: _, result, ...counts }: StoredTextOutput): TextOutput {
+  const { embeddings, dimensions, ...lists } = result ?? {};
+  if (embeddings === undefined || dimensions === undefined) return { ...lists, ...counts };
+  return { embeddings: vectorsOf({ embeddings, dimensions }), dimensions, ...counts };
+}
+
+/** The embeddings of a stored result, each of `dimensions` numbers. */
+function vectorsOf({
+  embeddings,
+  dimensions,
+}: Required<Pick<StoredTextResult, 'embeddings' | 'dimensions'>>): number[][] {
+  const bytes = Buffer.from(embeddings, 'base64');
+  const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+  return Array.from({ length: bytes.byteLength / FLOAT_BYTES / dimensions }, (_, text) =>
+    Array.from({ length: dimensions }, (_, i) =>
+      view.getFloat32((text * dimensions + i) * FLOAT_BYTES, true),
+    ),
   );
 }

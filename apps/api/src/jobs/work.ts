@@ -1,9 +1,17 @@
 /** A job that one worker does, before and after its fields are resolved. */
-import type { JobRequest, SpeechToTextRequest, TextToImageRequest, WorkerStatus } from '@lehr/shared';
+import type {
+  FillMaskRequest,
+  JobRequest,
+  SpeechToTextRequest,
+  TextClassificationRequest,
+  TextEmbeddingRequest,
+  TextToImageRequest,
+  TokenClassificationRequest,
+  WorkerStatus,
+} from '@lehr/shared';
 import type { NewJob } from '@lehr/shared/records';
 import type { StoredRollout } from '../rollouts/rollout.ts';
 import type { Attachment, MediaContext } from './media-input.ts';
-import type { TextRequest } from './text-request.ts';
 
 export type ResolvedWork = Pick<NewJob, 'type' | 'model' | 'queue' | 'cost' | 'input' | 'rollout'> & {
   /** To be stored before the job is. */
@@ -40,3 +48,15 @@ export const isWork = (request: JobRequest): request is JobRequest & WorkRequest
 
 export const isTextRequest = (request: WorkRequest): request is TextRequest =>
   request.type !== 'text-to-image' && request.type !== 'speech-to-text';
+
+interface Request<Type extends string, Input> {
+  readonly type: Type;
+  readonly model?: string | undefined;
+  readonly input: Input;
+}
+
+export type TextRequest =
+  | Request<'text-embedding', TextEmbeddingRequest>
+  | Request<'text-classification', TextClassificationRequest>
+  | Request<'fill-mask', FillMaskRequest>
+  | Request<'token-classification', TokenClassificationRequest>;

@@ -2,7 +2,9 @@
  * The rollout of a model as Redis keeps it: one JSON text per model, and beside it a copy of the fields that were added later. An API
  * process of an older version that changes the rollout drops the fields that it does not know; they are then read from the copy.
  */
-import { type LogEvidence, NO_EVIDENCE, ROLLOUT_STATES, STICKY_BY } from '@lehr/shared';
+import { createHash } from 'node:crypto';
+import { type LogEvidence, type ModelEntry, NO_EVIDENCE, ROLLOUT_STATES, STICKY_BY } from '@lehr/shared';
+import type { RolloutSide } from '@lehr/shared/records';
 import { z } from 'zod';
 
 /** Of the stored text; a process leaves rollouts of another version alone. */
@@ -116,3 +118,68 @@ export const nextStage = (
 /** Under way: it may be changed, and new jobs may be part of it. */
 export const isOpen = (rollout: StoredRollout | undefined): rollout is StoredRollout =>
   rollout?.state === 'running' || rollout?.state === 'paused';
+
+/** As the rollout says, also while no live worker serves the canary and all callers get the stable version. */
+export function rolloutShares(rollout: Pick<StoredRollout, 'state' | 'weight'>): Record<RolloutSide, number> {
+  const canary = { running: rollout.weight / 100, paused: 0, promoted: 1, 'rolled-back': 0 }[rollout.state];
+  return { stable: 1 - canary, canary };
+}
+
+/** Of every version of the model: by its rollout, or without one by the weights in models.yaml. */
+export function versionShares(
+  { versions }: Pick<ModelEntry, 'versions'>,
+  rollout: StoredRollout | undefined,
+): ReadonlyMap<string, number> {
+  const offers = (wanted: string): boolean => versions.some(({ version }) => version === wanted);
+  if (rollout && offers(servingVersion(rollout))) {
+    const { stable, canary } = rolloutShares(rollout);
+    const canaryShare = offers(rollout.canary) ? canary : 0;
+    const shares = new Map([
+      [rollout.canary, canaryShare],
+      [rollout.stable, canaryShare === canary ? stable : 1],
+    ]);
+    return new Map(versions.map(({ version }) => [version, shares.get(version) ?? 0]));
+  }
+  const sum = versions.reduce((total, { weight }) => total + weight, 0);
+  return new Map(versions.map(({ version, weight }) => [version, sum === 0 ? 0 : weight / sum]));
+}
+
+/** Whose job it is. */
+interface AssignedTo {
+  readonly keyId: string;
+  readonly tenant: string;
+  readonly job: string;
+}
+
+interface Assigned {
+  readonly version: string;
+  /** The part of the rollout that its end is counted for; undefined when the rollout is over. */
+  readonly side: 'stable' | 'canary' | undefined;
+}
+
+/**
+ * The canary for as many per cent of the callers as the weight says, always the same ones; a higher weight adds callers and takes none
+ * away. The stable version for all others, and for all while no live worker serves the canary. Undefined when the rollout says
+ * nothing of this job, because models.yaml has not got the version: then the weights in models.yaml decide.
+ */
+export function assignVersion(
+  rollout: StoredRollout,
+  versions: ModelEntry['versions'],
+  to: AssignedTo,
+  isServed: (version: string) => boolean,
+): Assigned | undefined {
+  const offers = (wanted: string): boolean => versions.some(({ version }) => version === wanted);
+  const { id, state, stable, canary, weight, sticky_by: by } = rollout;
+  const serving = servingVersion(rollout);
+  if (!offers(serving)) return undefined;
+  if (state === 'promoted' || state === 'rolled-back') return { version: serving, side: undefined };
+  const caller = { key: to.keyId, tenant: to.tenant, job: to.job }[by];
+  const isChosen = state === 'running' && percentOf(`${id}:${by}:${caller}`) < weight;
+  return isChosen && offers(canary) && isServed(canary)
+    ? { version: canary, side: 'canary' }
+    : { version: stable, side: 'stable' };
+}
+
+/** From 0 up to 100, spread evenly over texts. */
+const percentOf = (text: string): number =>
+  (createHash('sha256').update(text).digest().readUInt32BE(0) / 2 ** 32) * 100;

@@ -3,9 +3,8 @@ import { ERROR_CODES, EVIDENCE_KINDS, type LogEvidence, type Metrics } from '@le
 import type { Outcomes, RolloutSide } from '@lehr/shared/records';
 import { shownEvidence } from './judge.ts';
 import { type Ends, failuresOf, isServersFault } from './outcomes.ts';
-import type { StoredRollout } from './rollout.ts';
+import { rolloutShares, type StoredRollout } from './rollout.ts';
 import type { RolloutStore } from './rollout-store.ts';
-import { rolloutShares } from './shares.ts';
 
 /** A rollout with how its jobs ended until now. */
 export interface RolloutReading {

@@ -5,7 +5,7 @@ import { requires } from '../http/middleware/auth.ts';
 import { BEARER, problemsWithKey } from '../http/responses.ts';
 import type { Api, ApiParts } from '../parts.ts';
 import { AUDIT_ENTRY } from './examples.ts';
-import { queryNumber } from './query-number.ts';
+import { queryNumber } from './params.ts';
 
 const AuditQuery = z.strictObject({
   tenant: TenantSchema.optional().meta({ description: 'Entries about this tenant.' }),

@@ -17,8 +17,7 @@ import {
 } from '@lehr/shared';
 import { type GroupDepth, readDepths } from '@lehr/shared/queue';
 import { fleetIndex } from '../fleet/fleet-index.ts';
-import { serving } from '../fleet/fleet-view.ts';
-import { forTenants } from '../fleet/for-tenants.ts';
+import { forTenants, serving } from '../fleet/fleet-view.ts';
 import { requires } from '../http/middleware/auth.ts';
 import { BEARER, problemsWithKey } from '../http/responses.ts';
 import type { Api, ApiParts } from '../parts.ts';

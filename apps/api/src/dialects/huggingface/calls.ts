@@ -11,7 +11,7 @@ import type { ApiEnv } from '../../http/middleware/api-env.ts';
 import { authenticate, guardQuota, requires } from '../../http/middleware/auth.ts';
 import { countRefusals } from '../../http/middleware/observe.ts';
 import { answerJson, answerWritten } from '../../http/middleware/own-headers.ts';
-import { readBody } from '../../http/middleware/read-body.ts';
+import { MAX_JSON_BYTES, readBody, readKnownLength, statedLength } from '../../http/middleware/read-body.ts';
 import { DURABILITY, durabilityOf, idempotencyKeyOf } from '../../jobs/requests/call-headers.ts';
 import type { Names } from '../../jobs/requests/field-names.ts';
 import { holdUntilDone, type SucceededRecord } from '../../jobs/requests/hold.ts';
@@ -19,14 +19,20 @@ import { makeJob } from '../../jobs/requests/make-job.ts';
 import type { Api, ApiParts } from '../../parts.ts';
 import { readImage } from '../read-image.ts';
 import { textAnswer } from '../text-answer.ts';
-import { checkLoaded } from './check-loaded.ts';
 import { FILL_MASK_PATH, MODEL_PATHS, registerPaths } from './document.ts';
 import { type Body, bodyOf } from './fields.ts';
-import { PICTURE_NAMES, pictureRequest } from './picture-call.ts';
-import { rawBody } from './raw-body.ts';
-import { audioOf, SPEECH_NAMES, speechAnswer, speechRequest } from './speech-call.ts';
-import { NAMES, shapeOf, textRequest } from './text-call.ts';
-import { type Wanted, wantedBy } from './wanted.ts';
+import {
+  audioOf,
+  NAMES,
+  PICTURE_NAMES,
+  pictureRequest,
+  SPEECH_NAMES,
+  shapeOf,
+  speechAnswer,
+  speechRequest,
+  textRequest,
+} from './task-calls.ts';
+import { checkLoaded, type Wanted, wantedBy } from './wanted.ts';
 
 export function huggingFaceRoutes(app: Api, parts: ApiParts): void {
   registerPaths(app);
@@ -150,4 +156,22 @@ async function answerPicture(
   const [first] = record.output.images;
   if (!first) throw new Error(`Job ${record.id} succeeded without a picture. This is a bug in Lehr.`);
   return c.body(await readImage(store, first), 200, { ...headers, 'content-type': first.content_type });
+}
+
+/**
+ * The bytes of the body and its media type; undefined for a JSON body. `readBody` has bounded its length. Throws `overloaded`,
+ * `too-slow`, and `invalid-request` for a body that ends early.
+ */
+async function rawBody(c: Context<ApiEnv>, { bodyReads }: ApiParts): Promise<InlineAudio | undefined> {
+  const contentType = c.req.header('content-type') ?? '';
+  if (/^application\/json\b/i.test(contentType)) return undefined;
+  const length = statedLength(c);
+  const read = async (): Promise<Uint8Array> => {
+    const incoming = c.env?.incoming;
+    if (incoming && length !== undefined) return readKnownLength(incoming, length);
+    return new Uint8Array(await c.req.arrayBuffer());
+  };
+  const bytes = await inactive(c, bodyReads.run(c.var.caller.tenant, length ?? MAX_JSON_BYTES, read));
+  if (bytes.byteLength === 0) throw new LehrError('invalid-request', 'The body is empty.');
+  return { contentType, bytes };
 }

@@ -1,7 +1,7 @@
 /** Errors as the clients of the Hugging Face inference API read them: `{"error": message, "error_type": code}`. */
 import type { LehrError } from '@lehr/shared';
 import { z } from 'zod';
-import { JobEndedError } from '../../jobs/requests/job-ended-error.ts';
+import { JobEndedError } from '../../jobs/requests/hold.ts';
 
 export const HuggingFaceErrorSchema = z
   .object({

@@ -3,7 +3,7 @@
  * caller and deleted when the call is answered.
  */
 import { type RouteConfig, z } from '@hono/zod-openapi';
-import { formatTranscript, LehrError, type Transcript, TranscriptSchema } from '@lehr/shared';
+import { formatTranscript, type JobEvent, LehrError, type Transcript, TranscriptSchema } from '@lehr/shared';
 import type { Context } from 'hono';
 import { eventStream, SSE_HEADERS } from '../../follow/sse.ts';
 import { enterStream, holderOf, orLeave, type StreamPlace } from '../../follow/streams.ts';
@@ -18,16 +18,17 @@ import { atTheTop, type Names, nativeRequest } from '../../jobs/requests/field-n
 import { holdUntilDone, type SucceededRecord } from '../../jobs/requests/hold.ts';
 import { type MadeJob, makeJob } from '../../jobs/requests/make-job.ts';
 import type { Api, ApiParts } from '../../parts.ts';
-import { TranscriptEventSchema, TranscriptionSchema } from './audio-contract.ts';
 import {
   type AudioFields,
   audioFields,
   audioFile,
+  type TranscriptEvent,
+  TranscriptEventSchema,
   TranscriptionFieldsSchema,
+  TranscriptionSchema,
   TranslationFieldsSchema,
-} from './audio-form.ts';
-import { transcriptEventMapper } from './call-event-mapper.ts';
-import { callEvents } from './call-events.ts';
+} from './audio-contract.ts';
+import { type CallEventMapper, callEvents } from './call-events.ts';
 import { CALL_HEADERS, type CallHeaders, holdMsOf, repeatOf } from './call-headers.ts';
 import { callErrors } from './errors.ts';
 
@@ -207,4 +208,29 @@ async function transcriptOf({ presenter }: ApiParts, record: SucceededRecord): P
   const parsed = TranscriptSchema.safeParse(output);
   if (parsed.success) return parsed.data;
   throw new LehrError('gone', 'The transcript has been deleted.', { cause: parsed.error });
+}
+
+/**
+ * The events of a streamed transcription: each piece of text when it is final, then the whole text.
+ * `textOf` reads the whole text of a succeeded job.
+ */
+function transcriptEventMapper(textOf: (record: SucceededRecord) => Promise<string>): CallEventMapper {
+  let sentText = '';
+  /** A new attempt produces the text from the start again: what was sent is not repeated. */
+  const delta = (text: string, offset: number): TranscriptEvent | undefined => {
+    const more = text.slice(Math.max(0, sentText.length - offset));
+    sentText += more;
+    return more === '' ? undefined : { type: 'transcript.text.delta', delta: more };
+  };
+  return {
+    previews: false,
+    during: (event: JobEvent) =>
+      event.type === 'job.output' ? delta(event.data.text, event.data.offset) : undefined,
+    after: async function* (record): AsyncGenerator<TranscriptEvent> {
+      const text = await textOf(record);
+      const rest = delta(text, 0);
+      if (rest) yield rest;
+      yield { type: 'transcript.text.done', text };
+    },
+  };
 }

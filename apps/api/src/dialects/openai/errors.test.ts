@@ -1,7 +1,7 @@
 import { type FieldProblem, type JobId, LehrError } from '@lehr/shared';
 import type { JobRecord } from '@lehr/shared/records';
 import { expect, test } from 'vitest';
-import { JobEndedError } from '../../jobs/requests/job-ended-error.ts';
+import { JobEndedError } from '../../jobs/requests/hold.ts';
 import { openaiRefusal } from './errors.ts';
 
 const failed = (problems?: FieldProblem[]): JobEndedError => {

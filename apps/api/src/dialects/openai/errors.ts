@@ -1,7 +1,7 @@
 /** Errors as OpenAI's clients read them: `{"error": {message, type, param, code}}`. */
 import { ERROR_CODES, type ErrorCode, type LehrError } from '@lehr/shared';
 import { z } from 'zod';
-import { type JobEnd, JobEndedError } from '../../jobs/requests/job-ended-error.ts';
+import { type JobEnd, JobEndedError } from '../../jobs/requests/hold.ts';
 
 export const OpenAiErrorSchema = z
   .object({

@@ -2,6 +2,7 @@
 import { createRoute, z } from '@hono/zod-openapi';
 import { END_EVENTS } from '@lehr/shared';
 import type { Context } from 'hono';
+import { refusal } from '../../base/field-problems.ts';
 import type { ApiEnv } from '../../http/middleware/api-env.ts';
 import { guardQuota, requires } from '../../http/middleware/auth.ts';
 import { countRefusals } from '../../http/middleware/observe.ts';
@@ -14,7 +15,6 @@ import { hold } from '../../jobs/requests/hold.ts';
 import { makeJob } from '../../jobs/requests/make-job.ts';
 import type { Api, ApiParts } from '../../parts.ts';
 import type { Hook } from '../../webhooks/hook.ts';
-import { cancelAfterS } from './cancel-after.ts';
 import {
   type PredictionRequest,
   PredictionRequestSchema,
@@ -184,4 +184,18 @@ function hookOf({
   if (webhook === undefined) return undefined;
   const events = filter.flatMap((each) => EVENTS[each]);
   return { url: webhook, events, dialect: 'replicate', pointer: '/webhook' };
+}
+
+const MIN_S = 5;
+const MAX_S = 7 * 24 * 3600;
+const DURATION = /^(?=\d)(?:(\d{1,4})h)?(?:(\d{1,6})m)?(?:(\d{1,8})s)?$/;
+
+/** Parses `Cancel-After: 90s`, `5m` or `1h30m` into seconds, at most a week. Throws `invalid-request`. */
+export function cancelAfterS(header: string): number {
+  const [, ...parts] = DURATION.exec(header.trim()) ?? [];
+  const [hours = 0, minutes = 0, seconds = 0] = parts.map((part) => Number(part ?? 0));
+  const wanted = hours * 3600 + minutes * 60 + seconds;
+  if (wanted >= MIN_S) return Math.min(wanted, MAX_S);
+  const detail = `must be a time of at least ${MIN_S} s, such as 90s, 5m or 1h30m`;
+  throw refusal('invalid-request', [{ pointer: '?cancel-after', detail }]);
 }

@@ -1,11 +1,23 @@
 /** Presents models as Replicate does. */
-import { formatModelRef, LehrError, type ModelEntry, type Registry } from '@lehr/shared';
+import { z } from '@hono/zod-openapi';
+import {
+  FillMaskRequestSchema,
+  formatModelRef,
+  LehrError,
+  type ModelEntry,
+  type Registry,
+  SpeechToTextRequestSchema,
+  TextClassificationRequestSchema,
+  TextEmbeddingRequestSchema,
+  TextOutputSchema,
+  TextToImageRequestSchema,
+  TokenClassificationRequestSchema,
+} from '@lehr/shared';
 import type { Presenter } from '../../jobs/present.ts';
-import type { ReplicateModel, ReplicateVersion } from './model-contract.ts';
-import { inputSchema, outputSchema } from './model-schema.ts';
-import { OWNER } from './wanted-model.ts';
+import { NATIVE } from './prediction-input.ts';
+import { OWNER, typeOf } from './wanted-model.ts';
 
-export interface ReplicateModelsOptions {
+interface ReplicateModelsOptions {
   readonly registry: Registry;
   readonly presenter: Pick<Presenter, 'url'>;
 }
@@ -84,3 +96,90 @@ export class ReplicateModels {
     };
   }
 }
+
+type JsonSchema = Record<string, unknown>;
+
+const REQUESTS = {
+  'text-to-image': TextToImageRequestSchema,
+  'speech-to-text': SpeechToTextRequestSchema,
+  'text-embedding': TextEmbeddingRequestSchema,
+  'text-classification': TextClassificationRequestSchema,
+  'fill-mask': FillMaskRequestSchema,
+  'token-classification': TokenClassificationRequestSchema,
+};
+
+/** Fields in the order of the documentation, with the defaults of the model. */
+function inputSchema(entry: ModelEntry): JsonSchema {
+  const type = typeOf(entry);
+  const names = NATIVE[type];
+  const { shape } = REQUESTS[type];
+  const defaults: Readonly<Record<string, unknown>> = entry.task === 'diffusion' ? entry.defaults : {};
+  const fields: Readonly<Record<string, z.ZodType>> = shape;
+  const properties = Object.entries(names).map(([name, native], order) => {
+    const { $schema: _, ...schema } = z.toJSONSchema(fields[native], { io: 'input' });
+    const fallback = defaults[native];
+    const own = { title: name, 'x-order': order, ...(fallback !== undefined && { default: fallback }) };
+    return [name, { ...schema, ...own }] as const;
+  });
+  const required = Object.keys(names).filter((name) => !fields[names[name]].isOptional());
+  return { title: 'Input', type: 'object', properties: Object.fromEntries(properties), required };
+}
+
+/** As `output` of a prediction. */
+function outputSchema({ task }: ModelEntry): JsonSchema {
+  if (task === 'diffusion') {
+    return { title: 'Output', type: 'array', items: { type: 'string', format: 'uri' } };
+  }
+  if (task === 'text') {
+    const { $schema: _, ...schema } = z.toJSONSchema(TextOutputSchema);
+    return { title: 'Output', ...schema };
+  }
+  const properties = {
+    text: { type: 'string' },
+    language: { type: 'string' },
+    duration: { type: 'number' },
+    segments: { type: 'array', items: { type: 'object' } },
+  };
+  return { title: 'Output', type: 'object', properties, required: ['text'] };
+}
+
+export const ReplicateVersionSchema = z
+  .object({
+    id: z.string().meta({ description: '`model@version`.', example: 'tiny-diffusion@1' }),
+    created_at: z.iso.datetime(),
+    cog_version: z.string().meta({
+      description: 'The version of Cog whose rules `openapi_schema` follows. Lehr does not use Cog.',
+    }),
+    openapi_schema: z.record(z.string(), z.unknown()).meta({
+      description: 'An OpenAPI document with the schemas `Input` and `Output` of a prediction.',
+    }),
+  })
+  .meta({ id: 'ReplicateVersion' });
+type ReplicateVersion = z.output<typeof ReplicateVersionSchema>;
+
+/** Replicate has them; a model of Lehr has none. */
+const ABSENT = {
+  description: z.null(),
+  github_url: z.null(),
+  paper_url: z.null(),
+  license_url: z.null(),
+  cover_image_url: z.null(),
+  default_example: z.null(),
+};
+
+export const ReplicateModelSchema = z
+  .object({
+    url: z.url(),
+    owner: z.literal(OWNER),
+    name: z.string(),
+    visibility: z.literal('private'),
+    run_count: z.int(),
+    ...ABSENT,
+    latest_version: ReplicateVersionSchema,
+  })
+  .meta({ id: 'ReplicateModel' });
+type ReplicateModel = z.output<typeof ReplicateModelSchema>;
+
+export const ReplicateVersionListSchema = z
+  .object({ results: z.array(ReplicateVersionSchema), next: z.null(), previous: z.null() })
+  .meta({ id: 'ReplicateVersionList' });

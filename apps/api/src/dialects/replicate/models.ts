@@ -5,10 +5,10 @@ import { BEARER, problemsWithKey } from '../../http/responses.ts';
 import type { Api, ApiParts } from '../../parts.ts';
 import {
   ReplicateModelSchema,
+  ReplicateModels,
   ReplicateVersionListSchema,
   ReplicateVersionSchema,
-} from './model-contract.ts';
-import { ReplicateModels } from './model-view.ts';
+} from './model-view.ts';
 import { OWNER } from './wanted-model.ts';
 
 const names = {

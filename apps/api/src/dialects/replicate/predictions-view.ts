@@ -1,12 +1,10 @@
 /** Presents a job's record as a prediction. */
-import type { Clock, Job } from '@lehr/shared';
+import type { Clock, Job, JobId, Progress } from '@lehr/shared';
 import type { JobRecord } from '@lehr/shared/records';
 import type { EventLinks } from '../../follow/event-links.ts';
 import type { Presenter } from '../../jobs/present.ts';
 import type { Prediction } from './prediction-contract.ts';
-import { predictionIdOf } from './prediction-ids.ts';
 import { shownInput } from './prediction-input.ts';
-import { progressLine } from './progress-line.ts';
 import { OWNER } from './wanted-model.ts';
 
 export interface PredictionsViewOptions {
@@ -117,3 +115,18 @@ const metricsOf = ({ run_ms, total_ms }: { run_ms: number; total_ms: number }) =
 });
 
 const iso = (ms: number): string => new Date(ms).toISOString();
+
+const PREFIX = 'job_';
+
+export const predictionIdOf = (job: JobId): string => job.slice(PREFIX.length);
+/** Does not check the id; findJob does. */
+export const jobIdOf = (prediction: string): string => `${PREFIX}${prediction}`;
+
+const BAR_LENGTH = 20;
+
+/** Progress as tqdm prints it, which Replicate's clients parse in `logs`: ` 50%|##########          | 10/20`. */
+export function progressLine({ fraction, step, steps }: Progress): string {
+  const percent = `${Math.floor(fraction * 100)}`.padStart(3);
+  const bar = '#'.repeat(Math.round(fraction * BAR_LENGTH)).padEnd(BAR_LENGTH);
+  return `${percent}%|${bar}| ${step}/${steps}\n`;
+}

@@ -5,12 +5,11 @@ import { requires } from '../../http/middleware/auth.ts';
 import { answerJson } from '../../http/middleware/own-headers.ts';
 import { BEARER, problemsWithKey } from '../../http/responses.ts';
 import { cancelJob } from '../../jobs/cancel.ts';
+import { metricLabels } from '../../jobs/count-ends.ts';
 import { adoptJob, findJob } from '../../jobs/find.ts';
-import { metricLabels } from '../../jobs/metric-labels.ts';
 import type { Api, ApiParts } from '../../parts.ts';
 import { PredictionListSchema, PredictionSchema } from './prediction-contract.ts';
-import { jobIdOf } from './prediction-ids.ts';
-import { PredictionsView } from './predictions-view.ts';
+import { jobIdOf, PredictionsView } from './predictions-view.ts';
 
 const PAGE = 100;
 

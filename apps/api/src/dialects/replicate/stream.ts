@@ -7,8 +7,7 @@ import { eventStream, formatEvent, PING, SSE_HEADERS } from '../../follow/sse.ts
 import { enterStream, linkHolderOf } from '../../follow/streams.ts';
 import { problems } from '../../http/responses.ts';
 import type { Api, ApiParts } from '../../parts.ts';
-import { jobIdOf } from './prediction-ids.ts';
-import { progressLine } from './progress-line.ts';
+import { jobIdOf, progressLine } from './predictions-view.ts';
 
 const route = createRoute({
   method: 'get',

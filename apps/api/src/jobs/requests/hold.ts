@@ -1,5 +1,5 @@
 /** Holds a request until its job ends, for dialects that answer with the job's result. */
-import type { Clock } from '@lehr/shared';
+import { type Clock, type JobId, LehrError } from '@lehr/shared';
 import type { JobRecord, RecordStore } from '@lehr/shared/records';
 import type { Context } from 'hono';
 import type { JobWaits } from '../../follow/wait.ts';
@@ -7,10 +7,9 @@ import { inactive } from '../../http/in-turns.ts';
 import type { ApiEnv } from '../../http/middleware/api-env.ts';
 import { findJob } from '../find.ts';
 import { isOver } from '../present.ts';
-import { JobEndedError } from './job-ended-error.ts';
 import type { MadeJob } from './make-job.ts';
 
-export interface HoldParts {
+interface HoldParts {
   readonly records: RecordStore;
   readonly waits: JobWaits;
   readonly clock: Clock;
@@ -83,5 +82,42 @@ export function succeeded(record: JobRecord): SucceededRecord {
     case 'queued':
     case 'running':
       throw new Error(`Job ${record.id} is not over. This is a bug in Lehr.`);
+  }
+}
+
+/** `late`: the hold ended before the job; `stopping`: the server stops. In both cases the job continues. */
+export type JobEnd = 'failed' | 'canceled' | 'expired' | 'late' | 'stopping';
+
+export class JobEndedError extends LehrError {
+  readonly end: JobEnd;
+  readonly job: JobId;
+
+  constructor(end: JobEnd, record: JobRecord) {
+    const [code, message] = codeOf(end, record);
+    const problems = record.state === 'failed' ? record.error.problems : undefined;
+    super(code, message, { problems });
+    this.end = end;
+    this.job = record.id;
+  }
+}
+
+function codeOf(end: JobEnd, record: JobRecord): [LehrError['code'], string] {
+  switch (end) {
+    case 'failed':
+      return record.state === 'failed'
+        ? [record.error.code, `The job failed: ${record.error.detail}`]
+        : ['internal', 'The job failed.'];
+    case 'canceled':
+      return ['conflict', 'The job was canceled.'];
+    case 'expired':
+      return ['deadline-exceeded', 'The deadline of the job passed before it was finished.'];
+    case 'late':
+      return [
+        'hold-expired',
+        'The job is not finished yet. Repeat the request within a minute to wait for the same job, or get the job: a job that no ' +
+          'caller asks for is canceled if it still waits.',
+      ];
+    case 'stopping':
+      return ['unavailable', 'This server is stopping. Retry the request.'];
   }
 }

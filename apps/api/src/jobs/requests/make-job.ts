@@ -15,16 +15,15 @@ import type { JobWaits } from '../../follow/wait.ts';
 import { inactive } from '../../http/in-turns.ts';
 import type { ApiEnv } from '../../http/middleware/api-env.ts';
 import type { Hook } from '../../webhooks/hook.ts';
+import { metricLabels } from '../count-ends.ts';
 import type { DirectJob } from '../direct-calls.ts';
 import { identify, type RequestIdentity } from '../identity.ts';
-import { metricLabels } from '../metric-labels.ts';
 import type { RetryRequest } from '../retry.ts';
 import { replayOf, type Submission, type SubmitParts, submitJob } from '../submit.ts';
 import type { TenantUsage } from '../tenant-usage.ts';
 import { DURABILITY } from './call-headers.ts';
 import { inNames, type Names } from './field-names.ts';
-import { onLostAnswer } from './lost-answer.ts';
-import type { UnansweredRequests } from './unanswered-requests.ts';
+import { onLostAnswer, type UnansweredRequests } from './unanswered-requests.ts';
 
 export interface CallParts extends SubmitParts {
   readonly waits: Pick<JobWaits, 'holder'>;

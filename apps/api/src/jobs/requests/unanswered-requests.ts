@@ -1,12 +1,15 @@
 /**
  * Requests that got no answer, with their jobs: the connection broke, or the hold ended before the job. Clients without an
  * Idempotency-Key retry, and the next duplicate of the request takes the job over instead of making a second one (admit.lua
- * takes each job once).
+ * takes each job once). Jobs that no caller asks for in time are abandoned, and cancelled.
  */
-import type { JobId, TenantId } from '@lehr/shared';
-import type { DuplicateRequest } from '@lehr/shared/queue';
-import type { Move } from '@lehr/shared/records';
+import { type Clock, every, type JobId, type Log, type Metrics, type TenantId } from '@lehr/shared';
+import type { DuplicateRequest, GroupQueues, WorkflowRunner } from '@lehr/shared/queue';
+import type { Move, RecordStore } from '@lehr/shared/records';
 import { defineScript, type Keys, type Redis, redisNow, type Script } from '@lehr/shared/redis';
+import type { Context } from 'hono';
+import type { ApiEnv } from '../../http/middleware/api-env.ts';
+import { leaveQueue } from '../cancel.ts';
 
 /** Clients retry within seconds. */
 const RETRY_WINDOW_MS = 60_000;
@@ -76,3 +79,53 @@ export class UnansweredRequests {
 }
 
 const entryOf = (tenant: TenantId, id: JobId): string => `${tenant} ${id}`;
+
+/** Calls `onClosed` once when the answer has been sent or its connection has closed; at once if that is so already. */
+export function onClosedAnswer(c: Context<ApiEnv>, onClosed: () => void): void {
+  const outgoing = c.env?.outgoing;
+  // Tests call the app without a connection; nothing waits to be sent there.
+  if (!outgoing || outgoing.destroyed) onClosed();
+  else outgoing.once('close', onClosed);
+}
+
+/** Calls `onLost` once if the connection closes, or has closed already, before the whole answer is written. */
+export function onLostAnswer(c: Context<ApiEnv>, onLost: () => void): void {
+  const outgoing = c.env?.outgoing;
+  // No answer is lost without a connection.
+  if (!outgoing) return;
+  onClosedAnswer(c, () => {
+    if (!outgoing.writableFinished) onLost();
+  });
+}
+
+interface AbandonedParts {
+  readonly unanswered: UnansweredRequests;
+  readonly records: RecordStore;
+  readonly queues: GroupQueues;
+  readonly workflows: WorkflowRunner;
+  readonly metrics: Pick<Metrics<'api'>, 'janitorActions'>;
+  readonly clock: Clock;
+  readonly log: Log;
+}
+
+const SWEEP_EVERY_MS = 10_000;
+
+/** Every API process sweeps; each job goes to one of them. Returns a function that stops the sweeps. */
+export const sweepAbandoned = (parts: AbandonedParts): (() => Promise<void>) =>
+  every(SWEEP_EVERY_MS, () => cancelAbandoned(parts), {
+    ...parts,
+    failed: 'could not cancel abandoned jobs; trying again',
+  });
+
+/** One sweep. A job that runs already is left to finish. */
+export async function cancelAbandoned(parts: AbandonedParts): Promise<void> {
+  for (;;) {
+    const due = await parts.unanswered.due();
+    if (due.length === 0) return;
+    const outcomes = await parts.records.apply(due.map((job) => ({ move: 'cancel', ...job })));
+    const canceled = due.filter((_, i) => outcomes[i].code === 'ok').map(({ id }) => id);
+    parts.metrics.janitorActions.inc({ action: 'canceled' }, canceled.length);
+    const { records } = await parts.records.outlines(canceled);
+    for (const record of records) if (record) await leaveQueue(parts, record);
+  }
+}

@@ -6,16 +6,21 @@ import { createBullBoard } from '@bull-board/api';
 import { BullMQAdapter } from '@bull-board/api/bullMQAdapter';
 import { HonoAdapter } from '@bull-board/hono';
 import { serveStatic } from '@hono/node-server/serve-static';
+import { LehrError } from '@lehr/shared';
 import type { Keys, Redis } from '@lehr/shared/redis';
 import { Queue } from 'bullmq';
-import type { Context, Hono, Next } from 'hono';
+import type { Context, Hono, MiddlewareHandler, Next } from 'hono';
 import { csrf } from 'hono/csrf';
 import { secureHeaders } from 'hono/secure-headers';
+import { auth } from 'hono/utils/basic-auth';
+import { type Authenticator, bearerKey, type Caller } from '../../access/auth/authenticator.ts';
 import { FailedLogins, Refusals } from '../../access/failed-logins.ts';
+import type { SessionStore } from '../../access/session/session-store.ts';
 import { answerErrors } from '../../dialects/answer-errors.ts';
 import type { ApiEnv } from '../../http/middleware/api-env.ts';
+import { actorOf } from '../../http/middleware/auth.ts';
+import { findSession, isUnsafe, sessionCookie } from '../../http/middleware/session.ts';
 import type { Api, ApiParts } from '../../parts.ts';
-import { requireAdmin } from './admin-auth.ts';
 
 const PATH = '/admin/queues';
 
@@ -106,4 +111,53 @@ function openQueue(name: string, redis: Redis, keys: Keys): Queue {
   });
   queue.on('error', () => {});
   return queue;
+}
+
+const USER = 'admin';
+
+interface AdminAuthParts {
+  readonly authenticator: Authenticator;
+  readonly sessions: SessionStore;
+  readonly publicUrl: string;
+  readonly refusals: Refusals;
+  readonly failedLogins: FailedLogins;
+}
+
+/**
+ * Requires a key with the scope `admin`: as a bearer token, as the password of the user `admin` in a browser, or as the one that
+ * signed in to the studio. Other keys are noted in the audit log; a request without a key, such as the first one of a browser, is not.
+ */
+function requireAdmin(parts: AdminAuthParts): MiddlewareHandler<ApiEnv> {
+  const { authenticator, sessions, refusals, failedLogins } = parts;
+  const cookie = sessionCookie(parts.publicUrl);
+  /** Requests that change something carry no token of the session here: the board is read-only, and checks the origin. */
+  const callerOfSession = async (c: Context<ApiEnv>): Promise<Caller | undefined> =>
+    isUnsafe(c.req.method) ? undefined : (await findSession(c, sessions, cookie))?.caller;
+  const authenticated = async (key: string, address: string): Promise<Caller | undefined> => {
+    try {
+      return await authenticator.authenticate(key);
+    } catch (error) {
+      // Nothing is known about the password, for example because Redis is down.
+      failedLogins.succeeded(address);
+      throw error;
+    }
+  };
+  return async function requireAdmin(c, next) {
+    const address = actorOf(c).address ?? 'unknown';
+    const basic = auth(c.req.raw);
+    const key = basic?.username === USER ? basic.password : bearerKey(c.req.header('authorization'));
+    if (key !== undefined) failedLogins.attempt(address);
+    const caller = key === undefined ? await callerOfSession(c) : await authenticated(key, address);
+    if (!caller) {
+      if (key !== undefined || basic) refusals.note(actorOf(c), null);
+      c.header('www-authenticate', 'Basic realm="Lehr", charset="UTF-8"');
+      throw new LehrError('unauthenticated', `Sign in as "${USER}" with an API key as the password.`);
+    }
+    if (key !== undefined) failedLogins.succeeded(address);
+    if (!caller.scopes.has('admin')) {
+      refusals.note({ ...actorOf(c), keyId: caller.keyId }, caller.tenant);
+      throw new LehrError('forbidden', 'This key does not have the right to administer.');
+    }
+    await next();
+  };
 }

@@ -1,17 +1,16 @@
 /** Cancels and deletes jobs. */
-
 import { createRoute } from '@hono/zod-openapi';
 import { JobSchema } from '@lehr/shared';
 import type { JobRecord } from '@lehr/shared/records';
 import { requires } from '../../http/middleware/auth.ts';
 import { BEARER, problemsWithKey } from '../../http/responses.ts';
 import { type CancelOutcome, cancelJob, deleteJob } from '../../jobs/cancel.ts';
+import { metricLabels } from '../../jobs/count-ends.ts';
 import { findJob } from '../../jobs/find.ts';
-import { metricLabels } from '../../jobs/metric-labels.ts';
 import { isOver } from '../../jobs/present.ts';
 import type { Api, ApiParts } from '../../parts.ts';
 import { QUEUED_JOB } from '../examples.ts';
-import { IdParams } from './params.ts';
+import { IdParams } from '../params.ts';
 
 const canceled = { ...QUEUED_JOB, status: 'canceled' as const, queue: null };
 

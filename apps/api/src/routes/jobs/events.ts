@@ -13,8 +13,7 @@ import { adoptJob } from '../../jobs/find.ts';
 import { isOver } from '../../jobs/present.ts';
 import type { Api, ApiParts } from '../../parts.ts';
 import { PROGRESS_EVENT } from '../examples.ts';
-import { queryNumber } from '../query-number.ts';
-import { IdParams } from './params.ts';
+import { IdParams, queryNumber } from '../params.ts';
 
 const query = z.strictObject({
   after: queryNumber(z.coerce.number().int().nonnegative().default(0)).meta({

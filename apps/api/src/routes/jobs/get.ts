@@ -10,7 +10,7 @@ import { adoptJob, findJob } from '../../jobs/find.ts';
 import { isOver } from '../../jobs/present.ts';
 import type { Api, ApiParts } from '../../parts.ts';
 import { SUCCEEDED_JOB } from '../examples.ts';
-import { IdParams, WaitQuery } from './params.ts';
+import { IdParams, WaitQuery } from '../params.ts';
 
 const headers = z.object({
   'if-none-match': z

@@ -6,7 +6,7 @@ import { answerJson } from '../../http/middleware/own-headers.ts';
 import { BEARER, problemsWithKey } from '../../http/responses.ts';
 import type { Api, ApiParts } from '../../parts.ts';
 import { SUCCEEDED_JOB } from '../examples.ts';
-import { queryNumber } from '../query-number.ts';
+import { queryNumber } from '../params.ts';
 
 const ListQuery = z.strictObject({
   status: JobStateSchema.optional(),

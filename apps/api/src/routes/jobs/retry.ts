@@ -10,7 +10,7 @@ import { makeJob } from '../../jobs/requests/make-job.ts';
 import { retryOf } from '../../jobs/retry.ts';
 import type { Api, ApiParts } from '../../parts.ts';
 import { QUEUED_JOB, SUCCEEDED_JOB } from '../examples.ts';
-import { IdParams } from './params.ts';
+import { IdParams } from '../params.ts';
 
 const route = createRoute({
   method: 'post',

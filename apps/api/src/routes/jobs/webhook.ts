@@ -16,7 +16,7 @@ import type { Api, ApiParts } from '../../parts.ts';
 import type { StoredDelivery } from '../../webhooks/deliveries/deliveries.ts';
 import { isRepeatable } from '../../webhooks/event-message.ts';
 import type { WebhookParts } from '../../webhooks/parts.ts';
-import { IdParams } from './params.ts';
+import { IdParams } from '../params.ts';
 
 const shared = { tags: ['webhooks'], security: BEARER, request: { params: IdParams } };
 

@@ -1,7 +1,7 @@
 import { createMetrics } from '@lehr/shared';
 import type { JobRecord } from '@lehr/shared/records';
 import { expect, test } from 'vitest';
-import { countExpired } from './count-expired.ts';
+import { countExpired } from './count-ends.ts';
 
 test('Jobs that expired in the queue are counted by model, and workflows by type', async () => {
   const { metrics, page } = createMetrics('api');

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { ALL_FIRST } from '../fleet/backlog.ts';
-import { etaMs } from './eta.ts';
+import { etaMs } from './present.ts';
 
 const job = { position: 1, costMs: 300, meanCostMs: 100, workers: 1, elsewhereMs: 0, elsewhereGroups: 0 };
 

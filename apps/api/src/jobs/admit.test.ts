@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { growthOf } from './growth.ts';
+import { growthOf } from './admit.ts';
 
 const expected = { readyInMs: 5_000, startMs: 60_000, workers: 4 };
 

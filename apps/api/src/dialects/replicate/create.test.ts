@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { cancelAfterS } from './cancel-after.ts';
+import { cancelAfterS } from './create.ts';
 
 test.each([
   ['90s', 90],

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { dialectOf } from './error-dialect.ts';
+import { dialectOf } from './answer-errors.ts';
 
 test.each([
   ['/v1/images/generations', 'openai'],

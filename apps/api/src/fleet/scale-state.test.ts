@@ -1,6 +1,6 @@
 import { parsePools, parseRegistry } from '@lehr/shared';
 import { expect, test } from 'vitest';
-import { poolOf } from './pool-of.ts';
+import { poolOf } from './scale-state.ts';
 
 const REGISTRY = parseRegistry(`
 models:

@@ -1,6 +1,6 @@
 import type { Counts } from '@lehr/shared';
 import { expect, test } from 'vitest';
-import { RateWindow } from './rates.ts';
+import { RateWindow } from './traffic.ts';
 
 const reading = (s: number, counts: Record<string, Counts>) => ({
   at: s * 1000,
