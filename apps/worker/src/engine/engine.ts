@@ -7,7 +7,7 @@
  */
 import { toPlainError } from '@lehr/shared';
 import { DiffusionLanes } from './diffusion/lane/diffusion-lanes.ts';
-import type { EngineParts } from './lanes/engine-parts.ts';
+import type { EngineParts } from './lanes/model-lanes.ts';
 import { isBulkNext, Turns, type TurnTaker } from './lanes/turns.ts';
 import type { EngineSample, FromEngine, ModelToOpen, OpenedModel, SampleId } from './protocol/messages.ts';
 import { TextLanes } from './text/lane/text-lanes.ts';

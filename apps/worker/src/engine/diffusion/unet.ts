@@ -11,9 +11,8 @@ import {
   numberTensor,
   type Tensor,
 } from '../runtime/tensor.ts';
-import type { Conditions } from './conditioning.ts';
+import { type ConditionName, type Conditions, unetInputNames } from './conditioning.ts';
 import { NoisePredictions } from './model-output.ts';
-import { type ConditionName, unetInputNames } from './unet-inputs.ts';
 
 /** One row of the batch; a sample with guidance takes two. */
 export interface UnetRow {

@@ -24,7 +24,7 @@ interface FolderToOpen {
   /** `name@version`. */
   readonly ref: string;
   readonly folder: string;
-  /** How to run it, by the first device of the engine (lanes/engine-parts.ts). */
+  /** How to run it, by the first device of the engine (lanes/model-lanes.ts). */
   readonly tuned?: Tuned;
 }
 

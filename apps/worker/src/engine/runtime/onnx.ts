@@ -4,8 +4,8 @@ import { LehrError } from '@lehr/shared';
 import { env, InferenceSession, Tensor as OrtTensor } from 'onnxruntime-node';
 import { EXACT_INT8, withExactBranches } from './exact-int8.ts';
 import { checkExternalData } from './external-data.ts';
-import { checkFeeds } from './feeds.ts';
 import { checkPlacement, FirstRunProfile } from './first-run-profile.ts';
+import { checkFeeds } from './graph-values.ts';
 import { missingLibrary } from './provider-library.ts';
 import type {
   GraphSource,

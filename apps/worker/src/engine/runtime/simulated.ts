@@ -9,7 +9,7 @@ import { DATA_TYPE, toNumber, type ValueInfoProto } from '@lehr/onnx-model';
 import { LehrError } from '@lehr/shared';
 import { z } from 'zod';
 import { readGraph } from './external-data.ts';
-import { checkFeeds } from './feeds.ts';
+import { checkFeeds } from './graph-values.ts';
 import type { GraphSource, InferenceRuntime, RuntimeSession, ValueInfo } from './runtime.ts';
 import {
   type ElementType,

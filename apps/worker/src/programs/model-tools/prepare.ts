@@ -5,7 +5,7 @@ import { basename, join } from 'node:path';
 import { LehrError, type Task } from '@lehr/shared';
 import { acquireLock, versionFolder } from '@lehr/shared/model-cache';
 import { PREPARED_FOLDER } from '../../engine/folder/prepared-manifest.ts';
-import { tunedSettings } from '../../engine/lanes/engine-parts.ts';
+import { tunedSettings } from '../../engine/lanes/model-lanes.ts';
 import { convertDiffusion, HALF_TOLERANCE } from '../../engine/models/converted/convert-diffusion.ts';
 import {
   convertWhisper,

@@ -19,7 +19,7 @@ import {
 } from '@lehr/onnx-model';
 import { toLehrError } from '@lehr/shared';
 import { weightsPlace } from '../../runtime/external-data.ts';
-import { type UnetInputNames, unetInputNames } from '../unet-inputs.ts';
+import { type UnetInputNames, unetInputNames } from '../conditioning.ts';
 
 export type Rewiring =
   /** The file already takes one timestep per row. */

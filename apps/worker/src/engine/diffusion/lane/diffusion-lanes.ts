@@ -1,10 +1,8 @@
 /** The diffusion part of the engine: its open models, a lane for each picture size, prompts before and latents after them. */
-
 import { type Clock, LehrError } from '@lehr/shared';
 import { orClose } from '../../folder/open-whole.ts';
 import { weightsDigest } from '../../folder/prepared-manifest.ts';
-import { type EngineParts, openedModel, tunedSettings } from '../../lanes/engine-parts.ts';
-import { ModelLanes } from '../../lanes/model-lanes.ts';
+import { type EngineParts, ModelLanes, openedModel, tunedSettings } from '../../lanes/model-lanes.ts';
 import { climbLadder, ladderFor, ROW_LADDER, RowCap } from '../../lanes/row-cap.ts';
 import type { DiffusionSample, DiffusionToOpen, OpenedModel, SampleId } from '../../protocol/messages.ts';
 import { type DiffusionModel, openDiffusionModel, refuseOtherSize } from '../folder/diffusion-folder.ts';

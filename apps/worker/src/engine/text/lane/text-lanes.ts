@@ -1,9 +1,7 @@
 /** The text part of the engine: its open models, their warm-up and a lane for each. */
-
 import type { Clock } from '@lehr/shared';
 import { orClose } from '../../folder/open-whole.ts';
-import { tunedSettings } from '../../lanes/engine-parts.ts';
-import { ModelLanes } from '../../lanes/model-lanes.ts';
+import { ModelLanes, tunedSettings } from '../../lanes/model-lanes.ts';
 import { worthWidening } from '../../lanes/row-cap.ts';
 import type { OpenedModel, TextSample, TextToOpen } from '../../protocol/messages.ts';
 import { openTextModel, type TextModel } from '../folder/text-folder.ts';

@@ -1,9 +1,7 @@
 /** The Whisper part of the engine: its open models, their warm-up and a lane for each. */
-
 import type { Clock } from '@lehr/shared';
 import { orClose } from '../../folder/open-whole.ts';
-import { openedModel, tunedSettings } from '../../lanes/engine-parts.ts';
-import { ModelLanes } from '../../lanes/model-lanes.ts';
+import { ModelLanes, openedModel, tunedSettings } from '../../lanes/model-lanes.ts';
 import { climbLadder, ladderFor, ROW_LADDER, RowCap } from '../../lanes/row-cap.ts';
 import type { OpenedModel, WhisperSample, WhisperToOpen } from '../../protocol/messages.ts';
 import type { GraphReport } from '../../runtime/runtime.ts';

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { type GraphInput, unetInputNames } from './unet-inputs.ts';
+import { type GraphInput, unetInputNames } from './conditioning.ts';
 
 const inputs = (ranks: Record<string, number>): GraphInput[] =>
   Object.entries(ranks).map(([name, rank]) => ({ name, rank }));

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { tunedSettings } from './engine-parts.ts';
+import { tunedSettings } from './model-lanes.ts';
 
 const AUTO = { providers: ['webgpu', 'cpu'], rowCap: 'auto' } as const;
 
