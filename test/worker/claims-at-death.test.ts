@@ -1,6 +1,6 @@
 /** Jobs that are claimed at the moment at which the engine dies, or closes their model. */
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { JobStarter } from '../../apps/worker/src/parent/intake/job-starter.ts';
+import { Attempts } from '../../apps/worker/src/parent/intake/attempts.ts';
 import { LehrError, newLeaseToken, silentLog, systemClock } from '../../packages/shared/src/index.ts';
 import { apiWorld } from '../support/api-world.ts';
 import { startRedis, type TestRedis } from '../support/redis.ts';
@@ -22,7 +22,7 @@ async function startedWithoutModel({ isServed }: { readonly isServed: boolean })
   const claim = await queue.claim(newLeaseToken(world.worker.id));
   if (!claim) throw new Error('no job was claimed');
   const held = new Set([claim.jobId]);
-  const starter = new JobStarter({
+  const attempts = new Attempts({
     worker: world.worker.id,
     queues,
     records,
@@ -31,17 +31,19 @@ async function startedWithoutModel({ isServed }: { readonly isServed: boolean })
     runner: {
       serves: () => isServed,
       stop: () => {},
+      run: async () => {},
       newRun: () => {
         throw new LehrError('model-unavailable', 'not open');
       },
     },
     clock: systemClock,
     log: silentLog,
-    activeAttempts: () => [],
-    onStarted: () => {},
+    maxRunMs: 60_000,
+    finish: async () => undefined,
+    onEnded: () => {},
     onEndedAtClaim: () => {},
   });
-  await starter.start([claim]);
+  await attempts.start([claim]);
   const next = await queue.claim(newLeaseToken(world.worker.id));
   return { job: await world.get(id), held, next };
 }

@@ -2,8 +2,8 @@
 import { afterAll, beforeAll, expect, onTestFinished, test, vi } from 'vitest';
 import type { WhisperAbilities } from '../../apps/worker/src/engine/protocol/messages.ts';
 import type { StopReason } from '../../apps/worker/src/parent/delivery/attempt.ts';
+import { Attempts, MAX_ATTEMPTS } from '../../apps/worker/src/parent/intake/attempts.ts';
 import { Intake } from '../../apps/worker/src/parent/intake/intake.ts';
-import { MAX_ATTEMPTS } from '../../apps/worker/src/parent/intake/job-starter.ts';
 import { InputShares, MOST_OF_TENANT } from '../../apps/worker/src/parent/runs/input-shares.ts';
 import type { JobRun } from '../../apps/worker/src/parent/runs/job-run.ts';
 import { LaneRows } from '../../apps/worker/src/parent/runs/lane-rows.ts';
@@ -43,6 +43,7 @@ const CAP = 4;
 
 interface IntakeWorld extends QueueWorld {
   readonly intake: Intake;
+  readonly attempts: Attempts;
   readonly leases: Leases;
   readonly started: ReadonlySet<JobRun>;
   /** Runs that it stopped, and why. */
@@ -77,36 +78,46 @@ async function intakeWorld({ canPause = false } = {}): Promise<IntakeWorld> {
     fetchMedia: () => new Promise(() => {}),
     abilities: { languages: null } as WhisperAbilities,
   };
-  const intake = new Intake({
+  const attempts = new Attempts({
     ...world,
     workflows: new WorkflowRunner(world),
     leases,
+    runner: {
+      newRun: (claim, record, at) => new SpeechRun(claim, record, at, INPUT, parts as SpeechParts),
+      run: (run) => {
+        started.add(run);
+        return runs.run(run);
+      },
+      serves: () => true,
+      stop: (run, reason) => stopped.push([run.record.id, reason]),
+    },
+    clock: systemClock,
+    log: silentLog,
+    maxRunMs: 60_000,
+    finish: async () => undefined,
+    onEnded: () => {},
+    onEndedAtClaim: (_queue, end) => endedAtClaim.push(end),
+  });
+  const intake = new Intake({
+    ...world,
+    attempts,
     runner: {
       room: (group, priority) => laneRows.room(group, priority),
       get fullTenants() {
         return inputs.full;
       },
       usualJobs: (group, rows) => laneRows.usualJobs(group, rows),
-      newRun: (claim, record, at) => new SpeechRun(claim, record, at, INPUT, parts as SpeechParts),
-      serves: () => true,
-      stop: (run, reason) => stopped.push([run.record.id, reason]),
     },
     clock: systemClock,
     log: silentLog,
     groups: () => [EARS, GROUP],
     models: () => ['ears@1', 'tiny@1'],
     mayClaim: () => true,
-    onStarted: (run) => {
-      started.add(run);
-      void runs.run(run);
-    },
-    activeAttempts: () => [],
-    onEndedAtClaim: (_queue, end) => endedAtClaim.push(end),
   });
   const wait = vi.spyOn(world.claimer, 'wait');
   onTestFinished(() => intake.stop());
   const sleeps = () => vi.waitFor(() => expect(wait).toHaveBeenCalled(), SLOW_MACHINE);
-  return { ...world, intake, leases, started, stopped, endedAtClaim, sleeps };
+  return { ...world, intake, attempts, leases, started, stopped, endedAtClaim, sleeps };
 }
 
 const speech = { type: 'speech-to-text', model: 'ears@1', queue: EARS, input: INPUT } as const;
@@ -171,7 +182,7 @@ test('A job that is cancelled while it is being started is stopped as soon as it
     const outcomes = await apply(moves);
     if (moves.some(({ move }) => move === 'start')) {
       await apply([{ move: 'cancel', id }]);
-      world.intake.cancel(id);
+      world.attempts.cancel(id);
     }
     return outcomes;
   });

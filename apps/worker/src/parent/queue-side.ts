@@ -2,17 +2,11 @@
  * The queue side of a worker: finds and claims jobs, keeps their leases and deadlines, and writes their ends. The engine side
  * runs the jobs in between; it is reached only through `JobRunner`.
  */
-import {
-  formatModelRef,
-  type JobId,
-  type JobState,
-  type LeaseToken,
-  parseGroupQueueName,
-} from '@lehr/shared';
+import { formatModelRef, type JobState, type LeaseToken, parseGroupQueueName } from '@lehr/shared';
 import { Claimer, type GroupHead, Janitor, Leases, WorkflowRunner } from '@lehr/shared/queue';
 import { JobFinisher } from './delivery/job-finisher.ts';
 import type { OutputStore } from './delivery/output-store.ts';
-import { ActiveJobs } from './intake/active-jobs.ts';
+import { Attempts } from './intake/attempts.ts';
 import { DirectRuns } from './intake/direct-runs.ts';
 import { GroupList, subscribeToAnnouncements } from './intake/group-list.ts';
 import { IdleWatch } from './intake/idle-watch.ts';
@@ -33,7 +27,7 @@ export class QueueSide {
   readonly #parts: QueueSideParts;
   readonly #runner: JobRunner;
   readonly #leases: Leases;
-  readonly #active: ActiveJobs;
+  readonly #attempts: Attempts;
   readonly #finisher: JobFinisher;
   readonly #groups: GroupList;
   readonly #intake: Intake;
@@ -56,13 +50,16 @@ export class QueueSide {
       renewEveryMs: times.renewEveryMs,
       onLost: ({ token }) => this.#leaseLost(token),
     });
-    this.#active = new ActiveJobs({
+    this.#attempts = new Attempts({
+      ...parts,
+      worker,
+      workflows,
+      leases: this.#leases,
       runner,
-      clock,
-      log,
       maxRunMs: times.maxRunMs,
       finish: (run) => this.#finish(run),
       onEnded: (run, end) => this.#ended(run, end),
+      onEndedAtClaim: (queue, end, code) => parts.observe.endedAtClaim(queue, end, code),
     });
     this.#finisher = newFinisher(parts, workflows, this.#leases);
     this.#quarantine = new Quarantine({
@@ -79,25 +76,21 @@ export class QueueSide {
     const mayClaim = (): boolean =>
       runner.isUp && outputs.breaker.isClosed && this.#quarantine.reason === undefined;
     this.#intake = new Intake({
-      ...parts,
-      worker,
       claimer,
-      workflows,
-      leases: this.#leases,
+      attempts: this.#attempts,
       runner,
+      clock,
+      log,
       groups: () => this.#groups.names,
       models: () => this.#groups.models,
       mayClaim,
-      activeAttempts: () => this.#active.attempts,
-      onStarted: (run, outcome) => void this.#active.runToEnd(run, outcome),
       onClaimed: (queue, jobs, ms) => parts.observe.claimed(queue, jobs, ms),
-      onEndedAtClaim: (queue, end, code) => parts.observe.endedAtClaim(queue, end, code),
     });
     this.#direct = new DirectRuns({
       ...parts,
       runner,
-      mayRun: () => mayClaim() && this.#intake.mayHaveMoreJobs,
-      onStarted: (run) => void this.#active.runToEnd(run, NOT_FOLLOWED),
+      mayRun: () => mayClaim() && this.#attempts.freeJobs > 0,
+      onStarted: (run) => void this.#attempts.runToEnd(run, NOT_FOLLOWED),
     });
     this.#idleWatch = new IdleWatch({
       clock,
@@ -105,7 +98,7 @@ export class QueueSide {
       idleMs: times.maxIdleMs,
       heads: () => claimer.findWork(this.#groups.models, [], runner.fullTenants),
       room: (group, priority) => runner.room(group, priority),
-      isIdle: () => mayClaim() && !this.#intake.isFailing && this.#active.size === 0,
+      isIdle: () => mayClaim() && !this.#intake.isFailing && this.#attempts.size === 0,
       claims: () => this.#intake.claims,
       onStuck,
     });
@@ -113,7 +106,7 @@ export class QueueSide {
   }
 
   get activeJobs(): number {
-    return this.#active.size;
+    return this.#attempts.size;
   }
 
   get leases(): number {
@@ -155,7 +148,7 @@ export class QueueSide {
       worker: id,
       onGroup: (queue) => this.#groups.add(queue) && this.#intake.look(),
       onRetired: (queue) => this.#forgetGroup(queue),
-      onCancel: (job) => this.#cancel(job),
+      onCancel: (job) => this.#attempts.cancel(job),
       onReconnect: () => void this.#readMissed(),
     });
     await this.#groups.load();
@@ -183,7 +176,7 @@ export class QueueSide {
 
   /** Lets running jobs finish for `graceMs`, then hands the rest back to their queues. */
   drain(graceMs: number): Promise<void> {
-    return this.#active.drain(graceMs);
+    return this.#attempts.drain(graceMs);
   }
 
   async close(): Promise<void> {
@@ -212,7 +205,7 @@ export class QueueSide {
 
   #leaseLost(lease: LeaseToken): void {
     this.#parts.observe.leaseLost();
-    this.#active.stop(lease, { kind: 'lost' });
+    this.#attempts.stop(lease, { kind: 'lost' });
   }
 
   #forgetGroup(queue: string): void {
@@ -221,17 +214,12 @@ export class QueueSide {
     this.#parts.queues.forget(queue);
   }
 
-  #cancel(job: JobId): void {
-    this.#intake.cancel(job);
-    this.#active.cancel(job);
-  }
-
   /** Groups and cancels that were announced while the connection was down. */
   async #readMissed(): Promise<void> {
     await this.reloadGroups();
     // After a failure the next reconnect reads.
     const canceled = await this.#parts.records.cancelRequested(this.#leases.jobs).catch(() => []);
-    for (const job of canceled) this.#cancel(job);
+    for (const job of canceled) this.#attempts.cancel(job);
   }
 
   /** Finds groups that were announced meanwhile, and those of models that were opened since. */

@@ -8,15 +8,18 @@
  *   sleeping  -> looking    a marker was popped, rows became free, a new group appeared, or a short job may have come for a full lane
  *   any       -> stopped    drain: no further job is claimed
  */
-import { type JobId, PRIORITY_CLASSES } from '@lehr/shared';
+import { type Clock, type JobId, type Log, PRIORITY_CLASSES } from '@lehr/shared';
 import type { Claimer, GroupHead } from '@lehr/shared/queue';
 import type { JobRunner } from '../runs/job-runner.ts';
-import { JobStarter, type JobStarterOptions } from './job-starter.ts';
+import type { Attempts } from './attempts.ts';
 import { chooseGroup } from './policy.ts';
 
-export interface IntakeOptions extends JobStarterOptions {
+export interface IntakeOptions {
   readonly claimer: Claimer;
-  readonly runner: Pick<JobRunner, 'room' | 'usualJobs' | 'fullTenants' | 'newRun' | 'serves' | 'stop'>;
+  readonly attempts: Pick<Attempts, 'start' | 'freeJobs'>;
+  readonly runner: Pick<JobRunner, 'room' | 'usualJobs' | 'fullTenants'>;
+  readonly clock: Clock;
+  readonly log: Log;
   /** The group queues that this worker serves. */
   readonly groups: () => readonly string[];
   /** The models of these groups. */
@@ -51,7 +54,6 @@ interface Sleep {
 
 export class Intake {
   readonly #options: IntakeOptions;
-  readonly #starter: JobStarter;
   readonly #stop = new AbortController();
   #loop: Promise<void> | undefined;
   #isFailing = false;
@@ -74,7 +76,6 @@ export class Intake {
 
   constructor(options: IntakeOptions) {
     this.#options = options;
-    this.#starter = new JobStarter(options);
   }
 
   /** The group that jobs are being claimed from; undefined when none is, or when their runs exist. */
@@ -85,11 +86,6 @@ export class Intake {
   /** How many jobs were claimed. */
   get claims(): number {
     return this.#claims;
-  }
-
-  /** False while a job that was started before runs beside as few jobs as it may. */
-  get mayHaveMoreJobs(): boolean {
-    return this.#starter.freeJobs > 0;
   }
 
   /** Whether the last try to claim failed, for example because Redis takes no writes. */
@@ -111,11 +107,6 @@ export class Intake {
   forget(group: string): void {
     this.#lastClaims.delete(group);
     this.#recentGroups = this.#recentGroups.filter((each) => each !== group);
-  }
-
-  /** Cancels a job that is being started: its run is stopped as soon as it exists. Ignores other jobs. */
-  cancel(id: JobId): void {
-    this.#starter.cancel(id);
   }
 
   /** Stops claiming; resolves when the jobs of a claim under way have started. */
@@ -174,7 +165,7 @@ export class Intake {
       const fitting = isOneByOne ? 1 : runner.usualJobs(choice.queue, choice.rows);
       const claimed = await this.#claim(
         choice.queue,
-        Math.min(head.waitingOfClass ?? head.waiting, fitting, this.#starter.freeJobs),
+        Math.min(head.waitingOfClass ?? head.waiting, fitting, this.#options.attempts.freeJobs),
         head.outOfTurn,
       );
       // No job waits any more: the next one sets a marker.
@@ -248,7 +239,7 @@ export class Intake {
   }
 
   #mayClaim(): boolean {
-    return this.#options.mayClaim() && this.#starter.freeJobs > 0;
+    return this.#options.mayClaim() && this.#options.attempts.freeJobs > 0;
   }
 
   /** Whether some job of the group would find room: a job of the most urgent class, or a short one. */
@@ -266,7 +257,7 @@ export class Intake {
       const claims = await claimer.claim(group, count, outOfTurn);
       this.#claims += claims.length;
       if (claims.length > 0) this.#noteClaim(group);
-      await this.#starter.start(claims);
+      await this.#options.attempts.start(claims);
       if (claims.length > 0) onClaimed?.(group, claims.length, clock.monotonic() - startedAt);
       return claims.length;
     } finally {

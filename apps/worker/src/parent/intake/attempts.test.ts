@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { jobsToKeep, mostJobs } from './job-starter.ts';
+import { jobsToKeep, mostJobs } from './attempts.ts';
 
 test('A worker may have any number of jobs that were never started before', () => {
   expect(mostJobs([1, 1, 1])).toBe(Number.POSITIVE_INFINITY);

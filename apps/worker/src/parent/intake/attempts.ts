@@ -1,9 +1,13 @@
-/** Starts an attempt of each claimed job, and decides which of them run here. */
+/**
+ * The attempts that a worker has in hand. It starts one for each claimed job and decides which of them run here, stops them at their
+ * deadlines, and has their ends written. They are identified by lease token, because a job whose lease was lost may be claimed here again.
+ */
 import {
   type Clock,
   type ErrorCode,
   type JobId,
   type JobState,
+  type LeaseToken,
   type Log,
   type PlainError,
   toPlainError,
@@ -18,23 +22,25 @@ import {
 } from '@lehr/shared/queue';
 import type { JobRecord, Outcome, RecordStore } from '@lehr/shared/records';
 import { traceIdOf } from '@lehr/shared/tracing';
+import type { StopReason } from '../delivery/attempt.ts';
 import { giveUp, setAside } from '../delivery/give-up.ts';
 import type { JobRun } from '../runs/job-run.ts';
 import type { JobRunner } from '../runs/job-runner.ts';
 
-export interface JobStarterOptions {
+export interface AttemptsOptions {
   readonly worker: WorkerId;
   readonly queues: GroupQueues;
   readonly records: RecordStore;
   readonly workflows: WorkflowRunner;
   readonly leases: Leases;
-  readonly runner: Pick<JobRunner, 'newRun' | 'stop' | 'serves'>;
+  readonly runner: Pick<JobRunner, 'newRun' | 'run' | 'stop' | 'serves'>;
   readonly clock: Clock;
   readonly log: Log;
-  /** The attempt of each active job. */
-  readonly activeAttempts: () => readonly number[];
-  /** A job was claimed and its attempt started. */
-  readonly onStarted: (run: JobRun, outcome: Outcome) => void;
+  readonly maxRunMs: number;
+  /** Writes the end of a job that has run. Resolves with the end, or with undefined when none was written here. */
+  readonly finish: (run: JobRun) => Promise<JobState | undefined>;
+  /** The end was written, or could not be: the job is no longer active. */
+  readonly onEnded: (run: JobRun, end: JobState | undefined) => void;
   /** A job ended when it was claimed; it does not run here. `code` says why it failed. */
   readonly onEndedAtClaim: (queue: string, end: JobState, code?: ErrorCode) => void;
 }
@@ -50,28 +56,55 @@ const STALLED_TOO_OFTEN: PlainError = {
   code: 'attempts-exhausted',
   message: 'The workers that ran the job stopped renewing its lease too often. It is not tried again.',
 };
-export class JobStarter {
-  readonly #options: JobStarterOptions;
+/** Time to hand jobs back after the drain: the engine drops their samples within a step, then their ends are written. */
+const HAND_BACK_MS = 10_000;
+
+export class Attempts {
+  readonly #options: AttemptsOptions;
+  readonly #deadlines: Deadlines;
+  /** From the start of a job until its end is written. */
+  readonly #runs = new Map<LeaseToken, JobRun>();
+  /** Ends the current wait of `drain`. */
+  #jobEnded: (() => void) | undefined;
   /** Fewer after a claim of jobs that were started before. */
   #claimAtOnce = Number.POSITIVE_INFINITY;
   /** Claimed jobs that have not started yet; true for those that were cancelled meanwhile. */
   readonly #starting = new Map<JobId, boolean>();
 
-  constructor(options: JobStarterOptions) {
+  constructor(options: AttemptsOptions) {
     this.#options = options;
+    this.#deadlines = new Deadlines(options.maxRunMs, (lease, reason) => this.stop(lease, reason));
+  }
+
+  /** Jobs that have started and whose end is not written. */
+  get size(): number {
+    return this.#runs.size;
   }
 
   /** How many more jobs may be claimed now, as far as the attempts of the active jobs and of the last claim allow. */
   get freeJobs(): number {
-    const active = this.#options.activeAttempts();
-    return Math.min(this.#claimAtOnce, mostJobs(active) - active.length);
+    return Math.min(this.#claimAtOnce, mostJobs(this.#numbers) - this.size);
   }
 
-  /** Cancels a job that is being started: its run is stopped as soon as it exists. Ignores other jobs. */
+  /** Which attempt of its job each one is. */
+  get #numbers(): readonly number[] {
+    return [...this.#runs.values()].map(({ record }) => record.attempt);
+  }
+
+  /** Stops every attempt of this job; one that is being started, as soon as its run exists. */
   cancel(id: JobId): void {
     if (this.#starting.has(id)) this.#starting.set(id, true);
+    for (const run of this.#runs.values()) {
+      if (run.record.id === id) this.#options.runner.stop(run, { kind: 'canceled' });
+    }
   }
 
+  stop(lease: LeaseToken, reason: StopReason): void {
+    const run = this.#runs.get(lease);
+    if (run) this.#options.runner.stop(run, reason);
+  }
+
+  /** Starts an attempt of each claimed job. */
   async start(claims: readonly Claim[]): Promise<void> {
     const { leases } = this.#options;
     for (const claim of claims) leases.add(claim);
@@ -88,14 +121,14 @@ export class JobStarter {
   }
 
   async #startAll(claims: readonly Claim[]): Promise<void> {
-    const { records, worker, clock, runner, activeAttempts } = this.#options;
+    const { records, worker, clock, runner } = this.#options;
     const alive = await this.#failStalled(claims);
     const outcomes = await records.apply(
       alive.map((claim) => ({ move: 'start', id: claim.jobId, lease: claim.token, fields: { worker } })),
     );
     const claimedAt = clock.monotonic();
     const attempts = outcomes.map(({ attempt }) => attempt);
-    const kept = jobsToKeep(attempts, activeAttempts());
+    const kept = jobsToKeep(attempts, this.#numbers);
     this.#claimAtOnce = attempts.some((attempt) => attempt > 1) ? kept : this.#claimAtOnce * 2;
     let running = 0;
     for (const [i, outcome] of outcomes.entries()) {
@@ -166,12 +199,93 @@ export class JobStarter {
     const facts = { job, workflow, queue: claim.queue, attempt: outcome.attempt, trace };
     log.info({ ...facts, prompt }, 'job started');
     if (record.parent) await workflows.begin(record.parent);
-    this.#options.onStarted(run, outcome);
+    void this.runToEnd(run, outcome);
     if (this.#starting.get(record.id)) runner.stop(run, { kind: 'canceled' });
     this.#starting.delete(record.id);
     return run;
   }
+
+  /** Runs a job that was started, and writes its end. Never rejects. */
+  async runToEnd(run: JobRun, started: Pick<Outcome, 'followed' | 'watched'>): Promise<void> {
+    this.#runs.set(run.lease, run);
+    this.#deadlines.watch(run);
+    await this.#options.runner.run(run, started);
+    const end = await this.#finish(run);
+    this.#runs.delete(run.lease);
+    this.#deadlines.forget(run.lease);
+    this.#options.onEnded(run, end);
+    this.#jobEnded?.();
+  }
+
+  /** Lets the jobs finish for `graceMs`, then hands the rest back to their queues. */
+  async drain(graceMs: number): Promise<void> {
+    this.#options.log.info({ activeJobs: this.size, graceMs }, 'draining');
+    await this.#waitUntilNone(graceMs);
+    for (const run of this.#runs.values()) this.#options.runner.stop(run, { kind: 'handed-back' });
+    await this.#waitUntilNone(HAND_BACK_MS);
+  }
+
+  async #waitUntilNone(ms: number): Promise<void> {
+    const { clock } = this.#options;
+    const giveUpAt = clock.monotonic() + ms;
+    while (this.size > 0 && clock.monotonic() < giveUpAt) {
+      const waiting = new AbortController();
+      this.#jobEnded = () => waiting.abort();
+      await clock.sleep(giveUpAt - clock.monotonic(), waiting.signal);
+    }
+  }
+
+  /** Returns the end that this worker wrote; undefined when it wrote none. */
+  async #finish(run: JobRun): Promise<JobState | undefined> {
+    try {
+      return await this.#options.finish(run);
+    } catch (error) {
+      this.#options.log.error(
+        { job: run.record.id, error },
+        'the end of a job could not be written; its lease will expire',
+      );
+      return undefined;
+    }
+  }
 }
+
+/** The longest delay of setTimeout. */
+const MAX_TIMER_MS = 2 ** 31 - 1;
+
+/** Stops running jobs at their deadlines, and those that run too long. The janitor ends waiting jobs at their deadlines. */
+class Deadlines {
+  readonly #timers = new Map<LeaseToken, NodeJS.Timeout>();
+  readonly #maxRunMs: number;
+  readonly #onPassed: (lease: LeaseToken, reason: StopReason) => void;
+
+  constructor(maxRunMs: number, onPassed: (lease: LeaseToken, reason: StopReason) => void) {
+    this.#maxRunMs = maxRunMs;
+    this.#onPassed = onPassed;
+  }
+
+  watch({ record, lease }: JobRun): void {
+    if (record.state !== 'running') return;
+    // Both times are by Redis's clock, so that this machine's clock may be wrong.
+    const leftMs = Math.max(0, (record.deadline_at ?? Number.POSITIVE_INFINITY) - record.started_at);
+    const reason: StopReason = leftMs <= this.#maxRunMs ? { kind: 'expired' } : tooLong(this.#maxRunMs);
+    const ms = Math.min(leftMs, this.#maxRunMs, MAX_TIMER_MS);
+    this.#timers.set(
+      lease,
+      setTimeout(() => this.#onPassed(lease, reason), ms),
+    );
+  }
+
+  forget(lease: LeaseToken): void {
+    clearTimeout(this.#timers.get(lease));
+    this.#timers.delete(lease);
+  }
+}
+
+const tooLong = (maxRunMs: number): StopReason => ({
+  kind: 'failed',
+  code: 'run-too-long',
+  message: `The job ran for ${maxRunMs / 1000} seconds, the limit of its worker, and was stopped.`,
+});
 
 /**
  * Protects other jobs from a job that ends its whole worker. An attempt that ends with its worker is counted for every job that
