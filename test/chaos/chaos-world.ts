@@ -3,7 +3,7 @@ import { randomBytes } from 'node:crypto';
 import { mkdir, readdir } from 'node:fs/promises';
 import { join, relative } from 'node:path';
 import { onTestFinished, vi } from 'vitest';
-import { withoutDay } from '../../packages/shared/src/objects/folder-days.ts';
+import { withoutDay } from '../../packages/shared/src/objects/made-at.ts';
 import { keysOf } from '../../packages/shared/src/redis/index.ts';
 import { type LehrProcess, startLehr } from '../support/lehr-process.ts';
 import { freePort } from '../support/ports.ts';

@@ -1,6 +1,5 @@
 /** Rollouts without Redis: jobs that end one after the other, judged after each of them. */
-
-import { totalEvidence } from '../../packages/shared/src/contracts/rollouts/verdict.ts';
+import { totalEvidence } from '../../packages/shared/src/contracts/rollouts/evidence.ts';
 import { BATCH_RATIO, type Samples, TOLERANCE, verdictOf } from '../../packages/shared/src/index.ts';
 import type { Random } from './random.ts';
 

@@ -2,9 +2,13 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { vi } from 'vitest';
-import type { JobId, JobState, TextToImageInput } from '../../packages/shared/src/index.ts';
-import { groupQueueName } from '../../packages/shared/src/index.ts';
-import { placeOf } from '../../packages/shared/src/objects/folder-days.ts';
+import {
+  groupQueueName,
+  type JobId,
+  type JobState,
+  type TextToImageInput,
+} from '../../packages/shared/src/index.ts';
+import { placeOf } from '../../packages/shared/src/objects/made-at.ts';
 import { isTerminal, type JobRecord } from '../../packages/shared/src/records/index.ts';
 import { type LehrProcess, startLehr } from './lehr-process.ts';
 import { type QueueWorld, queueWorld } from './queue-world.ts';

@@ -3,7 +3,7 @@ import { readdir, rename, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
 import { type JobId, newJobId } from '../../packages/shared/src/index.ts';
-import { placeOf } from '../../packages/shared/src/objects/folder-days.ts';
+import { placeOf } from '../../packages/shared/src/objects/made-at.ts';
 import { redisNow } from '../../packages/shared/src/redis/index.ts';
 import { startRedis, type TestRedis } from '../support/redis.ts';
 import { SLOW_MACHINE } from '../support/timeouts.ts';

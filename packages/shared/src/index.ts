@@ -35,18 +35,16 @@ export {
   type WorkerId,
 } from './base/ids.ts';
 export { createLog, type Log, type LogLevel, logUncaught, silentLog } from './base/log.ts';
-export { METRICS, type MetricApp } from './base/metric-lists/index.ts';
-export { createMetrics, type Metrics, type MetricsPage } from './base/metrics.ts';
+export { createMetrics, METRICS, type MetricApp, type Metrics, type MetricsPage } from './base/metrics.ts';
 export { parsedStored } from './base/other-versions.ts';
 export { RecentlyUsed } from './base/recently-used.ts';
 export { type Backoff, backoffMs, retry } from './base/retry.ts';
 export { TRACING_VARIABLES } from './base/tracing/variables.ts';
 export { OWN_VERSION } from './base/version.ts';
 export { ENV, envSchema, OTHER_VARIABLES } from './config/env.ts';
-export type { ModelsFile } from './config/models-file.ts';
+export { type ModelsFile, readFamily } from './config/models-file.ts';
 export { ModelsWatch, type ModelsWatchOptions, reloadOnHangUp } from './config/models-watch.ts';
 export { readConfig } from './config/read-config.ts';
-export { readFamily } from './config/read-family.ts';
 export { readSettings, type Settings, storeFaults } from './config/settings.ts';
 export * from './contracts/activity.ts';
 export * from './contracts/api-key.ts';
@@ -76,7 +74,6 @@ export {
 export * from './contracts/job.ts';
 export * from './contracts/job-event.ts';
 export * from './contracts/job-request.ts';
-export * from './contracts/load-stages.ts';
 export * from './contracts/media-source.ts';
 export * from './contracts/model.ts';
 export * from './contracts/operations.ts';
@@ -101,24 +98,22 @@ export { LANGUAGE_NAMES } from './contracts/transcripts/language-names.ts';
 export * from './contracts/webhook-request.ts';
 export * from './contracts/webhooks.ts';
 export * from './contracts/workflow.ts';
-export {
-  forgetApiProcess,
-  readApiProcesses,
-  reportApiProcess,
-} from './fleet/api-processes.ts';
+export { estimateTokens, type LaneSpeed, laneSpeed, speechCostMs, textCostMs } from './fleet/costs.ts';
 export {
   countWorkers,
+  forgetApiProcess,
   forgetWorker,
   MAX_LANES,
+  readApiProcesses,
   readFleet,
   readWorkerVersions,
+  reportApiProcess,
   reportWorker,
   WORKER_TTL_MS,
   type WorkerStatus,
   WorkerStatusSchema,
   type WorkerVersion,
 } from './fleet/fleet.ts';
-export { type LaneSpeed, laneSpeed } from './fleet/lane-speed.ts';
 export { type ModelLoad, noteModelLoad, readModelLoads } from './fleet/model-loads.ts';
 export { FOLLOW_EVERY_MS, followJob, readPreview, showPreview, wantProgress } from './fleet/previews.ts';
 export {
@@ -129,7 +124,6 @@ export {
   WATCHED_EVERY_MS,
 } from './fleet/running.ts';
 export * from './fleet/scaling/index.ts';
-export { speechCostMs } from './fleet/speech-cost.ts';
 export {
   type ColdStart,
   endStarting,
@@ -140,7 +134,13 @@ export {
   type Starts,
 } from './fleet/starting.ts';
 export { claimStore, otherStore, type UsedStore } from './fleet/store-identity.ts';
-export { estimateTokens, textCostMs } from './fleet/text-cost.ts';
+export {
+  OPTIMIZATIONS,
+  type Optimization,
+  TUNED_DEVICES,
+  type Tuned,
+  type TunedSettings,
+} from './models/models-schema.ts';
 export { type NewVersion, withoutVersion, withTuned, withVersion } from './models/models-yaml.ts';
 export {
   type DiffusionModelEntry,
@@ -151,12 +151,5 @@ export {
   type TextModelEntry,
   type WhisperModelEntry,
 } from './models/registry.ts';
-export {
-  OPTIMIZATIONS,
-  type Optimization,
-  TUNED_DEVICES,
-  type Tuned,
-  type TunedSettings,
-} from './models/tuned.ts';
 export { type Plan, type PlannedNode, planWorkflow } from './queue/workflow/plan.ts';
 export { fillReferences, findReferences, pictureReference } from './queue/workflow/references.ts';

@@ -32,7 +32,7 @@ const StoredRolloutSchema = z.object({
   steps: z.array(z.number()).default([]),
   /** Rises when the share changes or the rollout is paused: from then on its jobs are counted from zero. */
   stage: z.int().default(1),
-  /** Logarithms of the evidence of the stages before (contracts/rollouts/verdict.ts). */
+  /** Logarithms of the evidence of the stages before (contracts/rollouts/evidence.ts). */
   carried: z.object({ failures: z.number(), slowness: z.number() }).default(NO_EVIDENCE),
 });
 export type StoredRollout = z.output<typeof StoredRolloutSchema>;

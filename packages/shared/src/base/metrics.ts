@@ -9,8 +9,17 @@ import {
   type OpenMetricsContentType,
   Registry,
 } from 'prom-client';
-import { METRICS, type MetricApp, type MetricFacts } from './metric-lists/index.ts';
+import { API_METRICS } from './metric-lists/api.ts';
+import type { MetricApp, MetricFacts } from './metric-lists/facts.ts';
+import { INFERENCE_METRICS } from './metric-lists/inference.ts';
+import { JOB_METRICS } from './metric-lists/jobs.ts';
+import { WORKER_METRICS } from './metric-lists/worker.ts';
 import { traceIdOf } from './tracing/tracing.ts';
+
+export type { MetricApp };
+
+/** Every metric of Lehr, in one list: dashboards, alerts and scalers are checked against it. */
+export const METRICS = { ...JOB_METRICS, ...API_METRICS, ...INFERENCE_METRICS, ...WORKER_METRICS } as const;
 
 type List = typeof METRICS;
 type Label<Facts extends MetricFacts> = Facts['labels'][number];
@@ -36,7 +45,7 @@ export interface MetricsPage {
   answer(accept: string | undefined): Promise<{ readonly text: string; readonly contentType: string }>;
 }
 
-export interface MetricsOptions {
+interface MetricsOptions {
   /** Adds Node's (memory, CPU, event loop, handles). */
   readonly processMetrics?: boolean;
 }

@@ -4,8 +4,7 @@
  */
 import { z } from 'zod';
 import { API_ENV } from './variables/api.ts';
-import { COMMON_ENV } from './variables/every-program.ts';
-import { STORE_ENV } from './variables/store.ts';
+import { COMMON_ENV, STORE_ENV } from './variables/every-program.ts';
 import { WORKER_ENV } from './variables/worker.ts';
 
 export const ENV = { ...COMMON_ENV, ...API_ENV, ...STORE_ENV, ...WORKER_ENV } as const;

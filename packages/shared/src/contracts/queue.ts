@@ -1,7 +1,13 @@
 /** The group queues: how full they are, which workers serve them, and whether new jobs are taken. */
 import { z } from 'zod';
 import { PRIORITY_CLASSES } from './job.ts';
-import { LOAD_STAGES } from './load-stages.ts';
+
+/**
+ * The parts of making a model ready, in their order: fetching its folder, loading its graphs, its warm-up, and the first job that the open
+ * model ran to its end, from its claim on.
+ */
+export const LOAD_STAGES = ['pull', 'open', 'warm-up', 'first-answer'] as const;
+export type LoadStage = (typeof LOAD_STAGES)[number];
 
 /** A circuit breaker. `closed`: jobs of every class are taken; `partly-open`: only of the more urgent ones; `open`: none. */
 export const BREAKER_STATES = ['closed', 'partly-open', 'open'] as const;

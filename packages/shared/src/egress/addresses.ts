@@ -1,8 +1,8 @@
-/** Classifies IP addresses. The only importer of ipaddr.js. */
+/** Classifies IP addresses, and reads the list of those that the operator allows. The only importer of ipaddr.js. */
 import ipaddr from 'ipaddr.js';
 
 export type Address = ipaddr.IPv4 | ipaddr.IPv6;
-export type Range = readonly [address: Address, prefixLength: number];
+type Range = readonly [address: Address, prefixLength: number];
 
 /**
  * Always forbidden, whatever an operator allows: this host and its link, multicast, and the metadata services of clouds, which
@@ -51,7 +51,7 @@ export function parseRange(text: string): Range | undefined {
   return address && [address, address.kind() === 'ipv4' ? 32 : 128];
 }
 
-export const isIn = (address: Address, [network, prefixLength]: Range): boolean =>
+const isIn = (address: Address, [network, prefixLength]: Range): boolean =>
   address.kind() === network.kind() && address.match(network, prefixLength);
 
 /** True also for an IPv6 address that embeds a forbidden IPv4 address. */
@@ -71,4 +71,33 @@ function embeddedIpv4(address: Address): Address | undefined {
   const embedding = EMBEDDING_RANGES.find(([range]) => isIn(address, range));
   if (!embedding) return undefined;
   return ipaddr.fromByteArray(address.toByteArray().slice(embedding[1], embedding[1] + 4));
+}
+
+export interface AllowList {
+  /** Whether an entry names this host. `name` is in lower case, without a dot at its end. */
+  coversHost(name: string): boolean;
+  coversAddress(address: Address): boolean;
+  /** Whether an entry is a range or an address; then a host name may be covered once its addresses are known. */
+  readonly hasRanges: boolean;
+}
+
+const HOST_NAME =
+  /^(?=.{1,253}$)(?!.*\.\d+$)[a-z0-9_](?:[a-z0-9_-]*[a-z0-9_])?(?:\.[a-z0-9_](?:[a-z0-9_-]*[a-z0-9_])?)*$/;
+
+/** Parses `10.1.0.0/16, hooks.internal`: ranges, addresses and whole host names. Throws for any other entry. */
+export function parseAllowList(text: string): AllowList {
+  const hosts = new Set<string>();
+  const ranges: Range[] = [];
+  for (const entry of text.split(',').map((each) => each.trim().toLowerCase())) {
+    if (entry === '') continue;
+    const range = parseRange(entry);
+    if (range) ranges.push(range);
+    else if (HOST_NAME.test(entry)) hosts.add(entry);
+    else throw new Error(`"${entry}" is neither a range like 10.1.0.0/16, an address, nor a host name`);
+  }
+  return {
+    coversHost: (name) => hosts.has(name),
+    coversAddress: (address) => ranges.some((range) => isIn(address, range)),
+    hasRanges: ranges.length > 0,
+  };
 }

@@ -2,12 +2,16 @@
  * Requests to addresses that callers choose: webhooks, and inputs by URL. Every request is checked, from the text of the URL to
  * the address of the socket, and limited in time and size. A check that cannot be made refuses the request.
  */
-import type { IncomingHttpHeaders, IncomingMessage } from 'node:http';
-import { type AllowList, parseAllowList } from './allow-list.ts';
-import { type Outgoing, send } from './connect.ts';
-import { Deadline } from './deadline.ts';
-import { EgressError } from './egress-error.ts';
-import { Guard, type Target } from './guard.ts';
+import {
+  type ClientRequest,
+  request as httpRequest,
+  type IncomingHttpHeaders,
+  type IncomingMessage,
+} from 'node:http';
+import { request as httpsRequest } from 'node:https';
+import { isIP, type LookupFunction } from 'node:net';
+import { type AllowList, parseAllowList } from './addresses.ts';
+import { EgressError, Guard, type Target } from './guard.ts';
 import { type Resolve, systemResolve } from './resolve.ts';
 
 export interface EgressOptions {
@@ -145,5 +149,109 @@ async function* bounded(
     }
   } catch (error) {
     throw deadline.explain(error);
+  }
+}
+
+interface Outgoing {
+  readonly method: 'GET' | 'POST';
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body?: Uint8Array;
+}
+
+const MAX_HEADER_BYTES = 16 * 1024;
+
+/**
+ * Sends one HTTP request over a connection that can only go to the checked addresses.
+ * Resolves with the head of the answer. Follows no redirect, uses no proxy and keeps no connection, so that every request is
+ * checked. The Host header and the TLS name are those of the URL.
+ */
+function send(
+  { url, host }: Target,
+  addresses: readonly string[],
+  { method, headers, body }: Outgoing,
+  signal: AbortSignal,
+): Promise<IncomingMessage> {
+  const isTls = url.protocol === 'https:';
+  return new Promise((resolve, reject) => {
+    const request: ClientRequest = (isTls ? httpsRequest : httpRequest)({
+      protocol: url.protocol,
+      hostname: host,
+      port: url.port === '' ? (isTls ? 443 : 80) : Number(url.port),
+      path: `${url.pathname}${url.search}`,
+      method,
+      headers: { ...headers, host: url.host, ...(body && { 'content-length': body.byteLength }) },
+      agent: false,
+      lookup: pinned(addresses),
+      maxHeaderSize: MAX_HEADER_BYTES,
+      rejectUnauthorized: true,
+      signal,
+    });
+    request.once('response', resolve);
+    // This listener stays: an abort while the body is read is also an error of the request.
+    request.on('error', reject);
+    request.once('close', () => reject(new Error('closed without an answer')));
+    request.end(body);
+  });
+}
+
+/** Answers every DNS lookup of a connection with the checked addresses, so that the name is not resolved a second time. */
+function pinned(addresses: readonly string[]): LookupFunction {
+  const all = addresses.map((address) => ({ address, family: isIP(address) }));
+  return (_host, options, callback) => {
+    if (options.all) callback(null, all);
+    else callback(null, all[0].address, all[0].family);
+  };
+}
+
+/** One time limit for a whole request: resolving the name, connecting, and reading the complete answer. */
+class Deadline {
+  readonly #controller = new AbortController();
+  readonly #timer: NodeJS.Timeout;
+  readonly #outer: AbortSignal | undefined;
+  readonly #abort = (): void => this.#controller.abort();
+  #expired = false;
+
+  /** Aborting `outer` ends the request early; it then rejects with the reason of `outer`. */
+  constructor(ms: number, outer?: AbortSignal) {
+    this.#timer = setTimeout(() => {
+      this.#expired = true;
+      this.#controller.abort();
+    }, ms);
+    this.#outer = outer;
+    if (outer?.aborted) this.#abort();
+    else outer?.addEventListener('abort', this.#abort, { once: true });
+  }
+
+  get signal(): AbortSignal {
+    return this.#controller.signal;
+  }
+
+  /** Must be called when the request is over, also after a failure. */
+  clear(): void {
+    clearTimeout(this.#timer);
+    this.#outer?.removeEventListener('abort', this.#abort);
+  }
+
+  /** Waits for work that cannot be aborted, but no longer than the time left. */
+  async race<T>(work: Promise<T>): Promise<T> {
+    this.signal.throwIfAborted();
+    let stop: () => void = () => {};
+    const aborted = new Promise<never>((_, reject) => {
+      stop = () => reject(this.signal.reason);
+      this.signal.addEventListener('abort', stop, { once: true });
+    });
+    try {
+      return await Promise.race([work, aborted]);
+    } finally {
+      this.signal.removeEventListener('abort', stop);
+    }
+  }
+
+  /** The error to report: an EgressError as it is, else a timeout, the caller's abort reason, or a broken connection. */
+  explain(error: unknown): unknown {
+    if (error instanceof EgressError) return error;
+    if (this.#expired) return new EgressError('timeout', error);
+    if (this.#outer?.aborted) return this.#outer.reason;
+    return new EgressError('unreachable', error);
   }
 }

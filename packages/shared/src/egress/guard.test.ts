@@ -1,8 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { MALFORMED_URLS, PRIVATE_URLS } from '../../../../test/support/private-urls.ts';
-import { parseAllowList } from './allow-list.ts';
-import { EgressError } from './egress-error.ts';
-import { Guard } from './guard.ts';
+import { parseAllowList } from './addresses.ts';
+import { EgressError, Guard } from './guard.ts';
 
 const guardOf = (allow = '', allowPrivate = false): Guard =>
   new Guard({ allow: parseAllowList(allow), allowPrivate });

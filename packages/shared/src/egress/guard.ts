@@ -1,9 +1,7 @@
 /** The rules for addresses that callers choose: which URLs are allowed, and which of their addresses. */
-import { type Address, isForbidden, isPublic, parseAddress } from './addresses.ts';
-import type { AllowList } from './allow-list.ts';
-import { EgressError } from './egress-error.ts';
+import { type Address, type AllowList, isForbidden, isPublic, parseAddress } from './addresses.ts';
 
-export interface GuardOptions {
+interface GuardOptions {
   readonly allow: AllowList;
   /**
    * For tests and development: private and loopback addresses, any port, and plain http. Link-local and metadata
@@ -83,3 +81,29 @@ const refused = (why: string): EgressError => new EgressError('refused', new Err
 const nameOf = (host: string): string => host.toLowerCase().replace(/\.$/, '');
 /** Loopback by definition (RFC 6761), whatever a name server answers. */
 const isLocalName = (name: string): boolean => name === 'localhost' || name.endsWith('.localhost');
+
+/** The advice of every refusal of an address. */
+export const PRIVATE_HOSTS = 'LEHR_EGRESS_ALLOW names the private hosts that are allowed';
+
+/** Why a request to a caller's address failed. */
+const MESSAGES = {
+  /** Forbidden by the rules, or the name has no address. One text for both, so that it reveals nothing about the network. */
+  refused: `Lehr does not connect to this address; ${PRIVATE_HOSTS}.`,
+  /** The connection or its TLS failed, or it broke. */
+  unreachable: 'The connection failed.',
+  timeout: 'There was no complete answer in time.',
+  'too-large': 'The answer is larger than allowed.',
+} as const;
+
+export type EgressFault = keyof typeof MESSAGES;
+
+/** The message reveals only the kind of fault; `cause` has the details, for Lehr's log. */
+export class EgressError extends Error {
+  override readonly name = 'EgressError';
+  readonly fault: EgressFault;
+
+  constructor(fault: EgressFault, cause?: unknown) {
+    super(MESSAGES[fault], { cause });
+    this.fault = fault;
+  }
+}

@@ -1,4 +1,4 @@
-export { type AllowList, parseAllowList } from './allow-list.ts';
+export { type AllowList, parseAllowList } from './addresses.ts';
 export {
   type Answer,
   createEgress,
@@ -8,5 +8,5 @@ export {
   type PostOptions,
   type RequestLimits,
 } from './egress.ts';
-export { EgressError, type EgressFault, PRIVATE_HOSTS } from './egress-error.ts';
+export { EgressError, type EgressFault, PRIVATE_HOSTS } from './guard.ts';
 export { type Resolve, systemResolve } from './resolve.ts';

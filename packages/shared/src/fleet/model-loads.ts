@@ -1,7 +1,7 @@
 /** How long the parts of making a model ready took, and the memory that it takes, as a worker last measured it. */
 import { z } from 'zod';
 import { parsedStored } from '../base/other-versions.ts';
-import { LOAD_STAGES, type LoadStage } from '../contracts/load-stages.ts';
+import { LOAD_STAGES, type LoadStage } from '../contracts/queue.ts';
 import type { Keys, Redis } from '../redis/index.ts';
 
 const MeasuredSchema = z.object({

@@ -3,8 +3,8 @@ import { type Document, isMap, isSeq, parseDocument, type YAMLMap, type YAMLSeq 
 import { LehrError } from '../base/errors.ts';
 import type { ModelRef, Task } from '../contracts/group.ts';
 import type { SourceFields } from './cache/source.ts';
+import type { Tuned, TunedSettings } from './models-schema.ts';
 import { parseRegistry } from './registry.ts';
-import type { Tuned, TunedSettings } from './tuned.ts';
 
 export interface NewVersion extends SourceFields {
   readonly ref: ModelRef;

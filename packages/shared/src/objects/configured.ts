@@ -1,12 +1,13 @@
 /** The object store that the variables of a process name. */
 import { hostname } from 'node:os';
 import { resolve } from 'node:path';
+import { unreachable } from '../base/errors.ts';
 import { objectsFolder } from '../base/home.ts';
-import type { FolderStoreOptions } from './folder.ts';
-import { openObjectStore } from './open.ts';
+import { type FolderStoreOptions, openFolderStore } from './folder.ts';
+import type { S3StoreOptions } from './s3-client.ts';
 import type { ObjectStore } from './store.ts';
 
-export interface StoreVariables {
+interface StoreVariables {
   readonly LEHR_HOME: string;
   readonly LEHR_STORE: 'folder' | 's3';
   /** Always set with an S3 store: readSettings refuses one without. */
@@ -45,4 +46,23 @@ export function storePlace({
 }: StoreVariables): string {
   if (LEHR_STORE === 'folder') return `the folder ${resolve(objectsFolder(LEHR_HOME))} of ${hostname()}`;
   return `the bucket ${LEHR_S3_BUCKET}${LEHR_S3_ENDPOINT === undefined ? '' : ` at ${LEHR_S3_ENDPOINT}`}`;
+}
+
+export type ObjectStoreOptions =
+  | ({ readonly kind: 'folder' } & FolderStoreOptions)
+  | ({ readonly kind: 's3' } & S3StoreOptions);
+
+/** Rejects with `storage-failed` when the folder of a folder store cannot be used; an S3 store connects only later. */
+export async function openObjectStore(options: ObjectStoreOptions): Promise<ObjectStore> {
+  switch (options.kind) {
+    case 'folder':
+      return openFolderStore(options);
+    case 's3': {
+      // Loaded only here, because the SDK costs 0.1 s and 25 MB that a folder store does not need.
+      const { openS3Store } = await import('./s3.ts');
+      return openS3Store(options);
+    }
+    default:
+      return unreachable(options);
+  }
 }

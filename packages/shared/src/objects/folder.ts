@@ -5,7 +5,7 @@
  *     <root>/<segment>/...        one directory for each segment of a key except the last
  *     <root>/.../<last>,object    the object (object-file.ts)
  *
- * folder-days.ts adds a directory for the day to keys that contain the id of a job or file.
+ * made-at.ts adds a directory for the day to keys that contain the id of a job or file.
  *
  * No key contains a comma, so an object `a` and a directory `a/` can exist side by side, and no key collides with `,writing`.
  * Symbolic links inside the folder are no objects: they are neither followed nor listed.
@@ -15,6 +15,10 @@ import { dirname, join, sep } from 'node:path';
 import { type Clock, systemClock } from '../base/clock.ts';
 import type { ObjectKey } from '../base/ids.ts';
 import { readableBody, sha256Hex } from './body.ts';
+import { ignore, storageFailed } from './errno.ts';
+import { checkLinkSecret, signLink } from './links.ts';
+import { filesMadeBefore, placeOf, withoutDay } from './made-at.ts';
+import { discard, encodeHeader, type Part, readObjectFile, stage, sweep } from './object-file.ts';
 import {
   asObjectKey,
   checkContentType,
@@ -22,13 +26,12 @@ import {
   checkLifetimeS,
   checkPrefix,
   HEALTH_KEY,
-} from './checks.ts';
-import { ignore, storageFailed } from './errno.ts';
-import { filesMadeBefore, placeOf, withoutDay } from './folder-days.ts';
-import { checkLinkSecret, signLink } from './links.ts';
-import { encodeHeader, readObjectFile } from './object-file.ts';
-import { discard, type Part, stage, sweep } from './staging.ts';
-import type { LinkOptions, ObjectInfo, ObjectStore, PutOptions, StoredObject } from './store.ts';
+  type LinkOptions,
+  type ObjectInfo,
+  type ObjectStore,
+  type PutOptions,
+  type StoredObject,
+} from './store.ts';
 import { isInside, moveInto, openInside, removeEmpty, syncDirectory, walk } from './tree.ts';
 
 export interface FolderStoreOptions {

@@ -3,10 +3,9 @@
  * key: `<publicUrl>/objects/<key>?expires=<unix s>&name=<file name>&sig=<base64url>`, where `sig` is HMAC-SHA256 over key,
  * expiry and name. The method is not signed, so HEAD works on the link of a GET.
  */
+import { createHmac, timingSafeEqual } from 'node:crypto';
 import type { ObjectKey } from '../base/ids.ts';
-import { asObjectKey } from './checks.ts';
-import { checkQuery, onlyOne, signature } from './signed-query.ts';
-import type { ObjectInfo } from './store.ts';
+import { asObjectKey, type ObjectInfo } from './store.ts';
 
 export interface LinkClaims {
   readonly key: ObjectKey;
@@ -84,3 +83,41 @@ const linesOf = ({ key, expiresAtS, filename = '' }: LinkClaims) => [
   expiresAtS,
   filename,
 ];
+
+/** `expired` only for a link with a correct signature, so that guessing reveals nothing. */
+export type QueryVerdict =
+  | { readonly outcome: 'ok'; readonly expiresAtS: number }
+  | { readonly outcome: 'expired' }
+  | { readonly outcome: 'invalid' };
+
+/** HMAC-SHA256 over the lines. The first line names the kind of link, so that no link is valid as another kind. */
+export function signature(secret: string, lines: readonly (string | number)[]): string {
+  return createHmac('sha256', secret).update(lines.join('\n')).digest('base64url');
+}
+
+/** `linesFor` returns the lines that must have been signed for this expiry. `nowMs` is ms since the epoch. */
+export function checkQuery(
+  secret: string,
+  query: URLSearchParams,
+  nowMs: number,
+  linesFor: (expiresAtS: number) => readonly (string | number)[],
+): QueryVerdict {
+  const expires = onlyOne(query, 'expires');
+  const given = onlyOne(query, 'sig');
+  if (!given || !expires || !/^[1-9]\d{0,11}$/.test(expires)) return { outcome: 'invalid' };
+  const expiresAtS = Number(expires);
+  if (!sameText(given, signature(secret, linesFor(expiresAtS)))) return { outcome: 'invalid' };
+  return nowMs >= expiresAtS * 1000 ? { outcome: 'expired' } : { outcome: 'ok', expiresAtS };
+}
+
+/** The value of a parameter; undefined when it is missing or given more than once. */
+function onlyOne(query: URLSearchParams, name: string): string | undefined {
+  const values = query.getAll(name);
+  return values.length === 1 ? values[0] : undefined;
+}
+
+/** Compares the texts and not the decoded bytes, because base64url can spell the same bytes in more than one way. */
+function sameText(given: string, wanted: string): boolean {
+  const [a, b] = [Buffer.from(given), Buffer.from(wanted)];
+  return a.length === b.length && timingSafeEqual(a, b);
+}

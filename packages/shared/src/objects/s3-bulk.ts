@@ -7,9 +7,9 @@ import {
   S3ServiceException,
 } from '@aws-sdk/client-s3';
 import type { ObjectKey } from '../base/ids.ts';
-import { asObjectKey } from './checks.ts';
 import { afterYoungerThan, DATED_PREFIXES, madeAt } from './made-at.ts';
 import { storageFailed } from './s3-client.ts';
+import { asObjectKey } from './store.ts';
 
 /** The most that S3 takes or returns at once. */
 const PAGE = 1000;

@@ -3,7 +3,7 @@ import { Readable } from 'node:stream';
 import { text } from 'node:stream/consumers';
 import { GetObjectCommand, paginateListObjectsV2, S3Client, S3ServiceException } from '@aws-sdk/client-s3';
 import { type ErrorCode, LehrError } from '../base/errors.ts';
-import { silenceNodeVersionWarning } from './node-version-warning.ts';
+import { silenceNodeVersionWarning } from './s3-client.ts';
 
 export interface S3FolderOptions {
   readonly bucket: string;

@@ -19,6 +19,9 @@ import {
 import { getSignedUrl } from '@aws-sdk/s3-request-presigner';
 import type { ObjectKey } from '../base/ids.ts';
 import { readableBody, sha256Hex } from './body.ts';
+import { contentDisposition } from './links.ts';
+import { pagesMadeBefore, removeMany } from './s3-bulk.ts';
+import { clientConfig, type S3StoreOptions, silenceNodeVersionWarning, storageFailed } from './s3-client.ts';
 import {
   asObjectKey,
   checkContentType,
@@ -26,12 +29,12 @@ import {
   checkLifetimeS,
   checkPrefix,
   HEALTH_KEY,
-} from './checks.ts';
-import { contentDisposition } from './links.ts';
-import { silenceNodeVersionWarning } from './node-version-warning.ts';
-import { pagesMadeBefore, removeMany } from './s3-bulk.ts';
-import { clientConfig, type S3StoreOptions, storageFailed } from './s3-client.ts';
-import type { LinkOptions, ObjectInfo, ObjectStore, PutOptions, StoredObject } from './store.ts';
+  type LinkOptions,
+  type ObjectInfo,
+  type ObjectStore,
+  type PutOptions,
+  type StoredObject,
+} from './store.ts';
 
 const DEFAULT_CHECK_TIMEOUT_MS = 5_000;
 

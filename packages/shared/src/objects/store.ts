@@ -6,7 +6,7 @@
  * checks its key again and rejects a bad one before it does any I/O. Every other failure is a LehrError `storage-failed` with
  * its cause.
  */
-import type { ObjectKey } from '../base/ids.ts';
+import { type ObjectKey, toObjectKey } from '../base/ids.ts';
 
 export interface ObjectInfo {
   readonly key: ObjectKey;
@@ -57,4 +57,75 @@ export interface ObjectStore {
   listMadeBefore(before: number): AsyncIterable<readonly ObjectKey[]>;
   /** Rejects when the store cannot take a write now; /readyz calls this. */
   check(): Promise<void>;
+}
+
+/** The object that `check()` writes and deletes. */
+export const HEALTH_KEY = toObjectKey('lehr-health/probe');
+
+const DEFAULT_LINK_LIFETIME_S = 15 * 60;
+const MAX_LINK_LIFETIME_S = 7 * 24 * 3600;
+/** `type/subtype` with optional parameters. Without control characters, because it is sent as a header. */
+const CONTENT_TYPE = /^[\w!#$&^.+-]+\/[\w!#$&^.+-]+(?:; ?[\x20-\x7e]+)?$/;
+
+/** Throws for a string that was cast to ObjectKey without being one. */
+export function checkKey(key: ObjectKey): void {
+  toObjectKey(key);
+}
+
+/** Whether a store accepts this content type. */
+export const isContentType = (text: string): boolean => text.length <= 255 && CONTENT_TYPE.test(text);
+
+export function checkContentType({ contentType }: PutOptions): void {
+  if (!isContentType(contentType)) {
+    throw new Error(`Not a content type: ${JSON.stringify(contentType)}. Wanted "type/subtype".`);
+  }
+}
+
+/** Returns the segments of the prefix. */
+export function checkPrefix(prefix: string): readonly string[] {
+  if (!prefix.endsWith('/'))
+    throw new Error(`Not a prefix: ${JSON.stringify(prefix)}. Wanted a key and "/".`);
+  return toObjectKey(prefix.slice(0, -1)).split('/');
+}
+
+export function checkLifetimeS({ expiresInS = DEFAULT_LINK_LIFETIME_S }: LinkOptions): number {
+  if (!Number.isInteger(expiresInS) || expiresInS < 1 || expiresInS > MAX_LINK_LIFETIME_S) {
+    throw new Error(
+      `Not a link lifetime: ${expiresInS} s. Wanted a whole number from 1 to ${MAX_LINK_LIFETIME_S}.`,
+    );
+  }
+  return expiresInS;
+}
+
+/** Undefined for a name that no store wrote, so that a shared bucket or folder can still be listed. */
+export function asObjectKey(value: string): ObjectKey | undefined {
+  try {
+    return toObjectKey(value);
+  } catch {
+    return undefined;
+  }
+}
+
+/**
+ * Deletes outputs and uploads made before `before` (unix ms); returns how many. Objects with other keys stay. If some cannot be
+ * deleted, it deletes all others and then rejects with the first failure.
+ */
+export async function sweepObjects(
+  store: ObjectStore,
+  before: number,
+  signal?: AbortSignal,
+): Promise<number> {
+  let removed = 0;
+  const failures: unknown[] = [];
+  for await (const keys of store.listMadeBefore(before)) {
+    if (signal?.aborted) return removed;
+    try {
+      await store.deleteMany(keys);
+      removed += keys.length;
+    } catch (error) {
+      failures.push(error);
+    }
+  }
+  if (failures.length > 0) throw failures[0];
+  return removed;
 }

@@ -1,5 +1,6 @@
 /** Acceptance: admits a job, stores it and puts it into its queue in one round trip (accept.lua). */
 import { readFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
 import { CREATE_LUA, type JobRecord, type NewJob, type RecordStore, storedFields } from '../records/index.ts';
 import { defineScript, type Keys, type Redis, type Script } from '../redis/index.ts';
 import {
@@ -10,10 +11,14 @@ import {
   type Reply,
   readAdmission,
 } from './admission.ts';
-import { BULL_ADD_LUA } from './bull-script.ts';
 import { KEEP_FINISHED, PLACE_LUA, queuedData } from './group-queue.ts';
 import type { GroupQueues } from './group-queues.ts';
 import { bullPriority, firstScore } from './score.ts';
+
+/** The script by which BullMQ adds a job with a priority. The package has no types for this file, and shows its scripts nowhere else. */
+const BULL_ADD = createRequire(import.meta.url)('bullmq/dist/cjs/scripts/addPrioritizedJob-9.js') as {
+  readonly addPrioritizedJob: { readonly content: string };
+};
 
 /** Of the reply of admit.lua; what accept.lua adds comes after it. */
 const ADMITTED_LENGTH = 7;
@@ -24,7 +29,7 @@ const ACCEPT_LUA = [
   `local KEPT = { age = ${KEEP_FINISHED.age}, count = ${KEEP_FINISHED.count} }`,
   CREATE_LUA,
   asFunction('admit', ADMIT_LUA),
-  asFunction('add', BULL_ADD_LUA),
+  asFunction('add', BULL_ADD.addPrioritizedJob.content),
   asFunction('place', PLACE_LUA),
   readFileSync(new URL('./accept.lua', import.meta.url), 'utf8'),
 ].join('\n');

@@ -57,7 +57,7 @@ export interface GroupQueueOptions {
 
 export class GroupQueue {
   readonly name: string;
-  /** The index that lists this queue while it has waiting jobs (waiting-index.ts); undefined when it is no group queue. */
+  /** The index that lists this queue while it has waiting jobs (group-queues.ts); undefined when it is no group queue. */
   readonly waitingKey: string | undefined;
   readonly #backend: RedisQueueBackend;
   readonly #redis: Redis;

@@ -1,9 +1,12 @@
-/** All group queues of a process, over one connection, and the lease times they share. */
+/**
+ * All group queues of a process, over one connection, the lease times they share, and the index of those that may have waiting jobs.
+ */
+import { readFileSync } from 'node:fs';
 import { createRedisBackend, type RedisQueueBackend } from 'bullmq';
 import { RecentlyUsed } from '../base/recently-used.ts';
-import type { Keys, Redis } from '../redis/index.ts';
+import { formatModelRef, parseGroupQueueName } from '../contracts/group.ts';
+import { defineScript, type Keys, type Redis } from '../redis/index.ts';
 import { GroupQueue } from './group-queue.ts';
-import { waitingKey } from './waiting-index.ts';
 
 export interface LeaseTimes {
   /** How long a claim lasts without renewal. Long, because a parent that sees its engine process die recovers faster. */
@@ -74,5 +77,36 @@ export class GroupQueues {
       this.#known.set(name, queue);
     }
     return queue;
+  }
+}
+
+const INDEX_LUA = readFileSync(new URL('./index-waiting.lua', import.meta.url), 'utf8');
+/** Queues per call, so that Redis serves other commands in between. */
+const CHUNK = 200;
+
+/** The key of the index that has the queue; undefined for a queue that is no group queue. */
+export function waitingKey(keys: Keys, queue: string): string | undefined {
+  const group = parseGroupQueueName(queue);
+  return group && keys.waiting(formatModelRef(group.model));
+}
+
+/**
+ * The index in which workers look for work: for each model, the group queues that may have waiting jobs. A group is added by the
+ * command that follows its job into the queue, and removed by a look that finds it empty (heads.lua). What a crash between the two
+ * leaves out is added by the next round of the janitor.
+ * Adds the groups with waiting jobs that the index lacks.
+ */
+export async function indexWaiting(redis: Redis, queues: readonly GroupQueue[]): Promise<void> {
+  const script = defineScript(redis, 'lehrIndexWaiting', INDEX_LUA);
+  for (let i = 0; i < queues.length; i += CHUNK) {
+    const indexed = queues.slice(i, i + CHUNK).flatMap((queue) => (queue.waitingKey ? [queue] : []));
+    await script.run(
+      indexed.flatMap(({ waitKey, prioritizedKey, waitingKey: index = '' }) => [
+        waitKey,
+        prioritizedKey,
+        index,
+      ]),
+      indexed.map(({ name }) => name),
+    );
   }
 }

@@ -11,23 +11,32 @@ export {
   type TenantLimit,
 } from './admission.ts';
 export { Claimer, type ClaimerOptions, type FullTenant, type GroupHead } from './claim.ts';
-export { type GroupDepth, type GroupLoads, meanWaitingCost, readDepths, readLoads } from './depth.ts';
-export type { Claim, GroupQueue, Lease, QueuedJob } from './group-queue.ts';
-export { DEFAULT_LEASE_TIMES, GroupQueues, type LeaseTimes } from './group-queues.ts';
-export { JANITOR_ACTIONS, Janitor, type JanitorAction, type JanitorOptions } from './janitor.ts';
-export { Leases, type LeasesOptions } from './leases.ts';
-export { expireOverdue, requeueLost } from './reconciler.ts';
-export { BUDGET_LUA, type Repriced, Repricer } from './reprice.ts';
-export { GROUP_IDLE_MS, retireIdleGroups } from './retire.ts';
-export { reviewUnreadable } from './review-unreadable.ts';
-export { bullPriority, CLASS_SPAN, classOfScore, firstScore } from './score.ts';
-export { recoverStalled } from './stalled.ts';
 export {
+  type GroupDepth,
+  type GroupLoads,
   type LinesRead,
+  meanWaitingCost,
+  readDepths,
+  readLoads,
   readOwnWaiting,
   readWaitingLines,
   type WaitingLine,
   type WaitingLines,
-} from './waiting-lines.ts';
+} from './depth.ts';
+export type { Claim, GroupQueue, Lease, QueuedJob } from './group-queue.ts';
+export { DEFAULT_LEASE_TIMES, GroupQueues, type LeaseTimes } from './group-queues.ts';
+export {
+  JANITOR_ACTIONS,
+  Janitor,
+  type JanitorAction,
+  type JanitorOptions,
+  reviewUnreadable,
+} from './janitor.ts';
+export { Leases, type LeasesOptions } from './leases.ts';
+export { expireOverdue, requeueLost } from './reconciler.ts';
+export { BUDGET_LUA, type Repriced, Repricer } from './reprice.ts';
+export { GROUP_IDLE_MS, retireIdleGroups } from './retire.ts';
+export { bullPriority, CLASS_SPAN, classOfScore, firstScore } from './score.ts';
+export { recoverStalled } from './stalled.ts';
 export { WorkLock } from './work-lock.ts';
 export { WORKFLOW_QUEUE, WorkflowRunner, type WorkflowRunnerOptions } from './workflow-runner.ts';

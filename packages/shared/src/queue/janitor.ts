@@ -4,14 +4,15 @@
  */
 import type { Clock } from '../base/clock.ts';
 import { every } from '../base/every.ts';
+import { isJobId } from '../base/ids.ts';
 import type { Log } from '../base/log.ts';
-import type { JobOutline, RecordStore } from '../records/index.ts';
+import { readFleet } from '../fleet/fleet.ts';
+import { type JobOutline, type RecordStore, UnreadableList } from '../records/index.ts';
 import { type Keys, type Redis, redisNow } from '../redis/index.ts';
 import { Failures } from './failures.ts';
 import type { GroupQueues } from './group-queues.ts';
 import { expireOverdue, requeueLost } from './reconciler.ts';
 import { retireIdleGroups } from './retire.ts';
-import { reviewUnreadable } from './review-unreadable.ts';
 import { recoverStalled } from './stalled.ts';
 import { WorkLock } from './work-lock.ts';
 import { WorkflowRunner } from './workflow-runner.ts';
@@ -129,4 +130,26 @@ export class Janitor {
     const { redis, keys, reconcileEveryMs } = this.#options;
     return (await redis.set(keys.reconciled, '1', 'PX', reconcileEveryMs, 'NX')) === 'OK';
   }
+}
+
+/** Of a log line. */
+const SHOWN = 20;
+
+/**
+ * Removes from the list of unreadable records and reports what is gone, and what this process can read.
+ * Returns the first of the ids that stay in the list.
+ */
+export async function reviewUnreadable(redis: Redis, keys: Keys, records: RecordStore): Promise<string[]> {
+  const list = new UnreadableList(redis, keys);
+  const ids = await list.ids();
+  if (ids.length === 0) return [];
+  const { unreadable } = await records.find(ids.filter(isJobId));
+  const readable = (await readFleet(redis, keys)).map(({ id }): string => id);
+  const reporting = await redis.smembers(keys.workers);
+  const staying = new Set([
+    ...unreadable.map(({ id }) => id),
+    ...reporting.filter((id) => !readable.includes(id)),
+  ]);
+  await list.remove(ids.filter((id) => !staying.has(id)));
+  return ids.filter((id) => staying.has(id)).slice(0, SHOWN);
 }

@@ -5,7 +5,7 @@
 import { readFileSync } from 'node:fs';
 import { defineScript, type Keys, type Redis, type Script } from '../redis/index.ts';
 import { Failures } from './failures.ts';
-import { waitingKey } from './waiting-index.ts';
+import { waitingKey } from './group-queues.ts';
 
 const RETIRE_LUA = readFileSync(new URL('./retire.lua', import.meta.url), 'utf8');
 /** Without a waiting, running or delayed job for this long, a group is retired. */

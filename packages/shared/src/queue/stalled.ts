@@ -6,9 +6,8 @@ import type { JobId } from '../base/ids.ts';
 import type { RecordStore } from '../records/index.ts';
 import type { Keys, Redis } from '../redis/index.ts';
 import type { GroupQueue } from './group-queue.ts';
-import type { GroupQueues } from './group-queues.ts';
+import { type GroupQueues, indexWaiting } from './group-queues.ts';
 import { firstScore } from './score.ts';
-import { indexWaiting } from './waiting-index.ts';
 import { WORKFLOW_QUEUE } from './workflow-runner.ts';
 
 /**

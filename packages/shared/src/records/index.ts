@@ -4,7 +4,6 @@ export {
   type CheckpointStoreOptions,
   type JobOfCheckpoint,
 } from './checkpoints.ts';
-export { encodeRecord } from './encode-record.ts';
 export { JobList, type ListQuery, type Page } from './list.ts';
 export {
   DIALECTS,
@@ -26,6 +25,7 @@ export {
 } from './record.ts';
 export {
   type EndedJob,
+  encodeRecord,
   type Outcome,
   parseEndedJob,
   parseStoredRecord,

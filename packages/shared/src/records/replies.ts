@@ -1,8 +1,7 @@
-/** What Redis and transition.lua reply about records, parsed. */
-
+/** Records as Redis keeps them, and what Redis and transition.lua reply about them, parsed. */
 import type { JobId } from '../base/ids.ts';
 import type { JobState } from '../contracts/job.ts';
-import { type JobRecord, JobRecordSchema } from './record.ts';
+import { type JobRecord, JobRecordSchema, type NewJob } from './record.ts';
 import { fromStoredNames } from './stored-names.ts';
 import { reasonOf, type Unreadable } from './unreadable.ts';
 
@@ -98,7 +97,7 @@ export function parseEndedJob(message: string): EndedJob {
   return { id, record: flat === '' ? undefined : parseRecord(id, hashOf(JSON.parse(flat))).record };
 }
 
-export interface Parsed {
+interface Parsed {
   readonly record?: JobRecord;
   readonly unreadable?: Unreadable;
 }
@@ -118,3 +117,17 @@ export const notHash = (id: JobId): Unreadable => ({ id, version: undefined, rea
 /** A record that did not come from Redis's hash but has its form; undefined when it cannot be read. */
 export const parseStoredRecord = (id: JobId, hash: Record<string, string>): JobRecord | undefined =>
   parseRecord(id, hash).record;
+
+export function encodeFields(fields: Readonly<Record<string, unknown>>): Record<string, string> {
+  const encoded: Record<string, string> = {};
+  for (const name in fields) {
+    const value = fields[name];
+    if (value === undefined) continue;
+    encoded[name] = typeof value === 'object' ? JSON.stringify(value) : String(value);
+  }
+  return encoded;
+}
+
+/** A whole record. */
+export const encodeRecord = (record: NewJob | JobRecord): Record<string, string> =>
+  encodeFields({ ...record });

@@ -7,8 +7,7 @@ import { LehrError } from '../base/errors.ts';
 import type { JobId, LeaseToken } from '../base/ids.ts';
 import type { JobState } from '../contracts/job.ts';
 import { defineScript, type Keys, type Redis, type Script } from '../redis/index.ts';
-import { repliesOf } from '../redis/replies.ts';
-import { encodeFields } from './encode-record.ts';
+import { repliesOf } from '../redis/script.ts';
 import {
   type JobOutline,
   type JobRecord,
@@ -18,6 +17,7 @@ import {
   RECORD_FIELDS,
 } from './record.ts';
 import {
+  encodeFields,
   notHash,
   type Outcome,
   parseEvents,

@@ -5,6 +5,7 @@ export {
   type ConnectionRole,
   DROPPED_ADVICE,
   droppedCommands,
+  isRedisOutage,
   openRedis,
   type Redis,
   redisNow,
@@ -12,5 +13,4 @@ export {
 } from './connect.ts';
 export { type Keys, keysOf } from './keys.ts';
 export { FULL_SHARE, memoryShare, parseMemory, type RedisMemory, readMemory } from './memory.ts';
-export { isRedisOutage } from './outage.ts';
 export { defineScript, type Script } from './script.ts';

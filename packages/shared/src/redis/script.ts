@@ -13,3 +13,11 @@ export function defineScript(redis: Redis, name: string, lua: string): Script {
   const command = (redis as unknown as Record<string, Command>)[name];
   return { run: async (keys, args) => command.call(redis, keys.length, ...keys, ...args) };
 }
+
+/** The replies of a pipeline; throws the first error among them. */
+export function repliesOf(results: readonly [Error | null, unknown][] | null): unknown[] {
+  return (results ?? []).map(([error, reply]) => {
+    if (error) throw error;
+    return reply;
+  });
+}

@@ -1,8 +1,7 @@
 /** Variables of the API. */
 import { z } from 'zod';
-import { parseRange } from '../../egress/addresses.ts';
-import { parseAllowList } from '../../egress/allow-list.ts';
-import { flag, httpUrl, port, positive, SECRET, whole } from './kinds.ts';
+import { parseAllowList, parseRange } from '../../egress/addresses.ts';
+import { flag, httpUrl, port, positive, SECRET, whole } from './every-program.ts';
 
 /** A contact of security.txt. */
 const CONTACT = /^(?:mailto:[^\s@]+@[^\s@]+|https:\/\/\S+)$/;

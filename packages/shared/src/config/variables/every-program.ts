@@ -1,7 +1,16 @@
-/** Variables of every program: the installation, Redis, logs, models, traces. */
+/** Variables of every program: the installation, Redis, logs, models, traces, and the object store of API and workers. */
 import { z } from 'zod';
 import { TRACING_ENV } from '../../base/tracing/variables.ts';
-import { flag, httpUrl, positive, SECRET } from './kinds.ts';
+
+/** Marks a variable whose value must never be printed. */
+export const SECRET = { secret: true } as const;
+
+const number = z.coerce.number('must be a number');
+export const positive = number.positive('must be more than 0');
+export const whole = number.int('must be a whole number');
+export const port = whole.min(0, 'must be 0 to 65535').max(65_535, 'must be 0 to 65535');
+export const flag = z.stringbool({ error: 'must be true or false' });
+export const httpUrl = z.url({ protocol: /^https?$/, error: 'must be an http:// or https:// URL' });
 
 export const COMMON_ENV = {
   LEHR_HOME: z
@@ -69,4 +78,30 @@ export const COMMON_ENV = {
     .string()
     .optional()
     .meta({ description: 'Token for private and gated repositories of the hub.', ...SECRET }),
+} as const;
+
+export const STORE_ENV = {
+  LEHR_STORE: z.enum(['folder', 's3']).default('folder').meta({
+    description:
+      'Where inputs and outputs are stored. The folder, in LEHR_HOME, is for the processes of one machine; all processes need the same store.',
+  }),
+  LEHR_STORE_SECRET: z
+    .string()
+    .min(32, 'must have at least 32 characters')
+    .optional()
+    .meta({
+      description:
+        'Signs links to stored outputs and to event streams; the same for every API process. Default: generated in LEHR_HOME.',
+      ...SECRET,
+    }),
+  LEHR_S3_BUCKET: z
+    .string()
+    .min(3, 'must have at least 3 characters')
+    .optional()
+    .meta({ description: 'Bucket of the S3 store.' }),
+  LEHR_S3_REGION: z.string().default('us-east-1').meta({ description: 'Region of the bucket.' }),
+  LEHR_S3_ENDPOINT: httpUrl.optional().meta({ description: 'An S3 server other than AWS.' }),
+  LEHR_S3_PUBLIC_ENDPOINT: httpUrl.optional().meta({
+    description: 'The URL by which callers reach that server, if it is another one; links are signed for it.',
+  }),
 } as const;

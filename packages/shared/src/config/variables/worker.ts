@@ -1,6 +1,6 @@
 /** Variables of the worker. */
 import { z } from 'zod';
-import { httpUrl, port, positive, whole } from './kinds.ts';
+import { httpUrl, port, positive, whole } from './every-program.ts';
 
 export const WORKER_ENV = {
   LEHR_DEVICE: z.enum(['auto', 'cuda', 'tensorrt', 'webgpu', 'cpu']).default('auto').meta({

@@ -1,6 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { logGamma, type Samples, weighJobs } from './evidence.ts';
-import { totalEvidence } from './verdict.ts';
+import { logGamma, type Samples, totalEvidence, weighJobs } from './evidence.ts';
 
 const NO_PAIRS = { slower: 0, faster: 0 };
 const samples = (

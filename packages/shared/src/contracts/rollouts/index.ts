@@ -1,21 +1,19 @@
 export {
   BATCH_RATIO,
-  type EndedJobs,
-  type LogEvidence,
-  NO_EVIDENCE,
-  type Pairs,
-  type Samples,
-  TOLERANCE,
-} from './evidence.ts';
-export {
   DOUBT_LIMIT,
+  type EndedJobs,
   EVIDENCE_KINDS,
   EVIDENCE_LIMIT,
   type EvidenceKind,
   FALSE_ALARM_RATE,
   type JudgedBy,
   LEAST_SAMPLES,
+  type LogEvidence,
+  NO_EVIDENCE,
+  type Pairs,
+  type Samples,
+  TOLERANCE,
   totalEvidence,
   type Verdict,
   verdictOf,
-} from './verdict.ts';
+} from './evidence.ts';

@@ -10,9 +10,16 @@
  * have emptied needs no more of them, and one that will grow needs them before it has grown.
  */
 import { PRIORITY_CLASSES } from '../../contracts/job.ts';
-import { type Need, NO_MEMORY, type PoolState, type ScaleDecision, type ScaleMemory } from './decision.ts';
-import { explain } from './explain.ts';
-import { addLook, arrivingOf } from './load.ts';
+import {
+  addLook,
+  arrivingOf,
+  explain,
+  type Need,
+  NO_MEMORY,
+  type PoolState,
+  type ScaleDecision,
+  type ScaleMemory,
+} from './decision.ts';
 import { limitsAt, type ScalePolicy } from './policy.ts';
 
 /** Room for the ups and downs of arriving work: this many times the square root of it, with a fast start and with a slow one. */

@@ -1,4 +1,14 @@
-export { type CachedModel, evict, listCache, markUsed, modelCacheFolder, removeCached } from './cache.ts';
+export {
+  type CachedModel,
+  type CacheSettings,
+  type CacheVariables,
+  cacheSettings,
+  evict,
+  listCache,
+  markUsed,
+  modelCacheFolder,
+  removeCached,
+} from './cache.ts';
 export { DOWNLOAD_TIMES, type DownloadTimes } from './download.ts';
 export {
   cachedFolder,
@@ -6,12 +16,15 @@ export {
   type FetchedModel,
   type FetchOptions,
   fetchModel,
+  type ModelPlaces,
+  namesInCache,
+  sourceOf,
+  versionFolder,
 } from './fetch-model.ts';
 export type { HubOptions } from './hub-remote.ts';
 export { acquireLock } from './lock.ts';
 export { MANIFEST, type Manifest, readManifest } from './manifest.ts';
 export { pinRevision, type RemoteOptions } from './open-remote.ts';
-export { type CacheSettings, type CacheVariables, cacheSettings } from './settings.ts';
 export {
   type ModelSource,
   parseSource,
@@ -20,4 +33,3 @@ export {
   sourceFields,
   sourceName,
 } from './source.ts';
-export { type ModelPlaces, namesInCache, sourceOf, versionFolder } from './version-folder.ts';

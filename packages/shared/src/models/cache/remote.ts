@@ -1,6 +1,6 @@
 /**
  * What every source of models offers: a list of files, and each file from an offset on. hub-remote.ts, s3-remote.ts,
- * https-remote.ts and folder-remote.ts implement it.
+ * and open-remote.ts implement it.
  */
 import type { Readable } from 'node:stream';
 import { LehrError } from '../../base/errors.ts';

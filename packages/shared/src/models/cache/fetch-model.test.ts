@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { versionFolder } from './version-folder.ts';
+import { versionFolder } from './fetch-model.ts';
 
 test('A path of models.yaml is absolute or relative to the folder of the file', () => {
   const places = { models: '/srv/lehr', cache: '/var/cache' };

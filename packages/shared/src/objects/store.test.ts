@@ -6,7 +6,7 @@ import { expect, onTestFinished, test } from 'vitest';
 import { type ObjectKey, toObjectKey } from '../base/ids.ts';
 import { openObjectStore } from './index.ts';
 import type { ObjectStore } from './store.ts';
-import { sweepObjects } from './sweep.ts';
+import { sweepObjects } from './store.ts';
 
 test('A sweep removes outputs and uploads by the age of their job or file, and nothing else', async () => {
   const root = await mkdtemp(join(tmpdir(), 'lehr-sweep-'));

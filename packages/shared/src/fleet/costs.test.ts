@@ -1,7 +1,19 @@
 import { expect, test } from 'vitest';
 import { groupQueueName, parseGroupQueueName } from '../contracts/group.ts';
 import { parseRegistry } from '../models/registry.ts';
-import { estimateTokens, textCostMs } from './text-cost.ts';
+import { estimateTokens, speechCostMs, textCostMs } from './costs.ts';
+
+const QUEUE = 'whisper.base@1';
+const lanes = [{ queue: QUEUE, row_steps_per_s: 5 }];
+
+test('A recording costs the time that its seconds take at the measured speed', () => {
+  expect(speechCostMs(60, QUEUE, lanes)).toBe(12_000);
+});
+
+test('A file of a second costs as much as one of ten, because the encoder reads a whole window of each', () => {
+  expect(speechCostMs(10, QUEUE, lanes)).toBe(2_000);
+  expect(speechCostMs(1, QUEUE, lanes)).toBe(2_000);
+});
 
 test('A text counts a token per four characters and two special ones, and token ids count as they are', () => {
   expect(estimateTokens(['abcde', { text: 'abcd', pair: 'abcd' }, [1, 2, 3]])).toBe(2 + 2 + 2 + 2 + 2 + 3);
