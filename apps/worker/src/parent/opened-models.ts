@@ -1,37 +1,32 @@
 /** What a worker does when its engine has opened a model, or cannot: it logs and counts that, measures the load, and prepares audio. */
-import {
-  type Clock,
-  type JobState,
-  type LoadStage,
-  type Log,
-  type ModelLoad,
-  noteModelLoad,
-} from '@lehr/shared';
-import type { Keys, Redis } from '@lehr/shared/redis';
+import { type JobState, type LoadStage, type Log, type ModelLoad, noteModelLoad } from '@lehr/shared';
 import type { OpenedModel, UnavailableModel } from '../engine/protocol/messages.ts';
 import type { JobRun } from './runs/job-run.ts';
 import type { WorkerParts } from './runs/worker-parts.ts';
 
 export class OpenedModels {
   readonly #parts: WorkerParts;
-  readonly #loads: ModelLoads;
+  /** Models that were opened and have not run a job to its end since. */
+  readonly #unanswered = new Set<string>();
   /** Once for all models: they use the same decoder and threads. */
   #audioReady: Promise<void> | undefined;
 
   constructor(parts: WorkerParts) {
     this.#parts = parts;
-    this.#loads = new ModelLoads({ ...parts, redis: parts.commands, observe: parts.observe.modelLoaded });
   }
 
   /** The folder of a model was fetched. */
   fetched(ref: string, ms: number): void {
-    this.#loads.pulled(ref, ms);
+    this.#note(ref, { pull: this.#now(ms) });
   }
 
   /** Resolves when jobs of the model can be prepared. */
   async opened(model: OpenedModel): Promise<void> {
     logModel(this.#parts.log, model);
-    this.#loads.opened(model);
+    const { ref, openMs = 0, warmUpMs = 0, grownBytes } = model;
+    this.#unanswered.add(ref);
+    const open = { ...this.#now(Math.max(0, openMs - warmUpMs)), ...(grownBytes && { bytes: grownBytes }) };
+    this.#note(ref, { open, 'warm-up': this.#now(warmUpMs) });
     if (!model.whisper) return;
     this.#audioReady ??= this.#prepareAudio();
     await this.#audioReady;
@@ -42,8 +37,23 @@ export class OpenedModels {
   }
 
   /** A job of a model ended here. */
-  ended(run: JobRun, end: JobState | undefined): void {
-    this.#loads.ended(run, end);
+  ended({ record, claimedAt }: JobRun, end: JobState | undefined): void {
+    if (end !== 'succeeded' || !this.#unanswered.delete(record.model)) return;
+    this.#note(record.model, { 'first-answer': this.#now(this.#parts.clock.monotonic() - claimedAt) });
+  }
+
+  #now(ms: number) {
+    return { at: this.#parts.clock.now(), ms: Math.round(ms) };
+  }
+
+  /** How long a part of a load took, for the metrics and the API; one that cannot be written is only missing in the answers of the API. */
+  #note(ref: string, load: ModelLoad): void {
+    const { commands, keys, log, observe } = this.#parts;
+    for (const [stage, measured] of Object.entries(load))
+      observe.modelLoaded(ref, stage as LoadStage, measured.ms);
+    noteModelLoad(commands, keys, ref, load).catch((error: unknown) =>
+      log.debug({ error }, 'the load of a model could not be noted'),
+    );
   }
 
   async #prepareAudio(): Promise<void> {
@@ -69,52 +79,3 @@ function logModel(log: Log, opened: OpenedModel): void {
 /** Jobs of the model wait until it can be opened, here or on another worker. */
 const logUnavailable = (log: Log, { ref, failure }: UnavailableModel): void =>
   log.error({ model: ref, failure }, 'model cannot be opened; the worker serves without it');
-
-interface ModelLoadsOptions {
-  readonly redis: Redis;
-  readonly keys: Keys;
-  readonly clock: Clock;
-  readonly log: Log;
-  readonly observe: (ref: string, stage: LoadStage, ms: number) => void;
-}
-
-/** Measures how long it takes to make a model ready, part by part, for the metrics and for what the API shows of the model. */
-class ModelLoads {
-  readonly #options: ModelLoadsOptions;
-  /** Models that were opened and have not run a job to its end since. */
-  readonly #unanswered = new Set<string>();
-
-  constructor(options: ModelLoadsOptions) {
-    this.#options = options;
-  }
-
-  /** The folder of a model was fetched. */
-  pulled(ref: string, ms: number): void {
-    this.#note(ref, { pull: this.#now(ms) });
-  }
-
-  opened({ ref, openMs = 0, warmUpMs = 0, grownBytes }: OpenedModel): void {
-    this.#unanswered.add(ref);
-    const open = { ...this.#now(Math.max(0, openMs - warmUpMs)), ...(grownBytes && { bytes: grownBytes }) };
-    this.#note(ref, { open, 'warm-up': this.#now(warmUpMs) });
-  }
-
-  /** A job ended here. */
-  ended({ record, claimedAt }: JobRun, end: JobState | undefined): void {
-    if (end !== 'succeeded' || !this.#unanswered.delete(record.model)) return;
-    this.#note(record.model, { 'first-answer': this.#now(this.#options.clock.monotonic() - claimedAt) });
-  }
-
-  #now(ms: number) {
-    return { at: this.#options.clock.now(), ms: Math.round(ms) };
-  }
-
-  /** A load that cannot be written is only missing in the answers of the API. */
-  #note(ref: string, load: ModelLoad): void {
-    const { redis, keys, log, observe } = this.#options;
-    for (const [stage, measured] of Object.entries(load)) observe(ref, stage as LoadStage, measured.ms);
-    noteModelLoad(redis, keys, ref, load).catch((error: unknown) =>
-      log.debug({ error }, 'the load of a model could not be noted'),
-    );
-  }
-}

@@ -1,5 +1,4 @@
 /** What callers see of jobs while they run: progress, previews and partial texts. A write of it also says when a job must be stopped. */
-
 import type { Log } from '@lehr/shared';
 import type { Outcome, RecordStore } from '@lehr/shared/records';
 import type { ToEngine } from '../../engine/protocol/messages.ts';
@@ -15,7 +14,8 @@ type StopRun = (run: JobRun, reason: StopReason) => void;
 export class ShownJobs {
   readonly progress: ProgressWriter;
   readonly previews: Previews;
-  readonly #partialText: PartialTextWriter;
+  readonly #records: RecordStore;
+  readonly #log: Log;
 
   constructor(parts: WorkerParts, send: (message: ToEngine) => void) {
     const { commands: redis, keys, records, clock, log, times } = parts;
@@ -27,7 +27,8 @@ export class ShownJobs {
       checkEveryMs: times.followCheckEveryMs,
     });
     this.previews = new Previews({ redis, keys, clock, log, send });
-    this.#partialText = new PartialTextWriter(records, log);
+    this.#records = records;
+    this.#log = log;
   }
 
   start(stopRun: StopRun): void {
@@ -44,8 +45,11 @@ export class ShownJobs {
     this.previews.follow(run, watched);
   }
 
-  showText(run: JobRun, part: TextPart): void {
-    this.#partialText.write(run, part);
+  /** Writes a part of a transcript to the event stream of its job. A failed write is not retried: the whole text follows with the end. */
+  showText({ record: { id }, lease }: JobRun, { text, offset }: TextPart): void {
+    this.#records
+      .apply([{ move: 'output', id, lease, data: { text, offset } }])
+      .catch((error: unknown) => this.#log.debug({ job: id, error }, 'partial text could not be written'));
   }
 
   /** A progress write also reports a cancel whose announcement was missed, and a job that has moved to another lease. */
@@ -54,24 +58,5 @@ export class ShownJobs {
     this.follow(run, outcome);
     if (code === 'stale' || code === 'ended' || code === 'missing') stopRun(run, { kind: 'lost' });
     else if (cancelRequested) stopRun(run, { kind: 'canceled' });
-  }
-}
-
-/** Writes the parts of a transcript's text to the job's event stream while the job runs. */
-class PartialTextWriter {
-  readonly #records: RecordStore;
-  readonly #log: Log;
-
-  constructor(records: RecordStore, log: Log) {
-    this.#records = records;
-    this.#log = log;
-  }
-
-  /** A failed write is not retried: the whole text follows with the job's end. */
-  write(run: JobRun, part: TextPart): void {
-    const { id } = run.record;
-    this.#records
-      .apply([{ move: 'output', id, lease: run.lease, data: { text: part.text, offset: part.offset } }])
-      .catch((error: unknown) => this.#log.debug({ job: id, error }, 'partial text could not be written'));
   }
 }
