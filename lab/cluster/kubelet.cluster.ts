@@ -72,7 +72,9 @@ async function noted(
     const [seen, jobs = 0, repeated = 0] = await act();
     await recordRow('kubelet', { ...row, passed: true, seconds: seconds(began), jobs, repeated, seen });
   } catch (error) {
-    const seen = (error as Error).message.slice(0, 2000);
+    const { message, cause } = error as Error;
+    // A fetch that failed says why only in its cause.
+    const seen = `${message}${cause ? `: ${cause}` : ''}`.slice(0, 2000);
     await recordRow('kubelet', {
       ...row,
       passed: false,
