@@ -13,7 +13,7 @@ import { ctr, startNode } from './real-node.ts';
 import { setting } from './settings.ts';
 
 const API = `http://lehr-api.${NAMESPACE}.svc.cluster.local:8080`;
-const S3 = `http://lehr-s3.${NAMESPACE}.svc.cluster.local:8333`;
+export const S3 = `http://lehr-s3.${NAMESPACE}.svc.cluster.local:8333`;
 const OPERATIONS = `http://lehr-api-operations.${NAMESPACE}.svc.cluster.local:9465`;
 const WAIT_MS = 600_000;
 

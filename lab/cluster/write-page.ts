@@ -6,8 +6,8 @@ import { RESULTS } from './results.ts';
 import type { Timeline } from './timeline.ts';
 import { timelinePlot } from './timeline-plot.ts';
 
-const PAGE = new URL('../../docs/cluster.md', import.meta.url).pathname;
-const PICTURE = new URL('../../docs/cluster-timeline.svg', import.meta.url).pathname;
+const PAGE = new URL('../cluster.md', import.meta.url).pathname;
+const PICTURE = new URL('../cluster-timeline.svg', import.meta.url).pathname;
 
 export function teardown(): void {
   const files = existsSync(RESULTS) ? readdirSync(RESULTS).sort() : [];
