@@ -66,7 +66,7 @@ try {
   });
   const text = page(settings, days, fleet);
   say(`\n${text}`);
-  if (values.write) await writeFile(new URL('../../docs/simulation.md', import.meta.url), text);
+  if (values.write) await writeFile(new URL('../../lab/simulation.md', import.meta.url), text);
 } finally {
   endPrograms();
   await Promise.all([server.stop(), emptyServer.stop()]);
