@@ -1,11 +1,10 @@
 /** docs/metrics.md: every metric of the list, and what reads it. */
 import { METRICS } from '@lehr/shared';
 import { CHARTS } from '../../apps/api/src/operations/queries.ts';
-import { API_METRICS } from '../../packages/shared/src/base/metric-lists/api.ts';
 import type { MetricFacts } from '../../packages/shared/src/base/metric-lists/facts.ts';
 import { INFERENCE_METRICS } from '../../packages/shared/src/base/metric-lists/inference.ts';
 import { JOB_METRICS } from '../../packages/shared/src/base/metric-lists/jobs.ts';
-import { WORKER_METRICS } from '../../packages/shared/src/base/metric-lists/worker.ts';
+import { API_METRICS, WORKER_METRICS } from '../../packages/shared/src/base/metric-lists/processes.ts';
 import { ALERT_GROUPS } from './alerts.ts';
 import { DASHBOARDS } from './dashboards/index.ts';
 import { objectiveRecordings } from './objectives.ts';

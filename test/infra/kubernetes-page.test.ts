@@ -7,7 +7,7 @@ import { existsSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { parse } from 'yaml';
-import { parseModels } from '../../packages/shared/src/config/models-file.ts';
+import { parseModels } from '../../packages/shared/src/config/models-watch.ts';
 import { SCOPES } from '../../packages/shared/src/contracts/api-key.ts';
 import { blocksOf, ROOT, readText } from '../house/readme.ts';
 import { tempFolder } from '../support/tiny-models.ts';

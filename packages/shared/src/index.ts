@@ -42,8 +42,13 @@ export { type Backoff, backoffMs, retry } from './base/retry.ts';
 export { TRACING_VARIABLES } from './base/tracing/variables.ts';
 export { OWN_VERSION } from './base/version.ts';
 export { ENV, envSchema, OTHER_VARIABLES } from './config/env.ts';
-export { type ModelsFile, readFamily } from './config/models-file.ts';
-export { ModelsWatch, type ModelsWatchOptions, reloadOnHangUp } from './config/models-watch.ts';
+export {
+  type ModelsFile,
+  ModelsWatch,
+  type ModelsWatchOptions,
+  readFamily,
+  reloadOnHangUp,
+} from './config/models-watch.ts';
 export { readConfig } from './config/read-config.ts';
 export { readSettings, type Settings, storeFaults } from './config/settings.ts';
 export * from './contracts/activity.ts';
@@ -81,11 +86,28 @@ export * from './contracts/problem.ts';
 export * from './contracts/queue.ts';
 export * from './contracts/rollout.ts';
 export type { RolloutAnalysis, VersionOutcomes } from './contracts/rollout-figures.ts';
-export * from './contracts/rollouts/index.ts';
+export {
+  BATCH_RATIO,
+  DOUBT_LIMIT,
+  type EndedJobs,
+  EVIDENCE_KINDS,
+  EVIDENCE_LIMIT,
+  type EvidenceKind,
+  FALSE_ALARM_RATE,
+  type JudgedBy,
+  LEAST_SAMPLES,
+  type LogEvidence,
+  NO_EVIDENCE,
+  type Pairs,
+  type Samples,
+  TOLERANCE,
+  totalEvidence,
+  type Verdict,
+  verdictOf,
+} from './contracts/rollouts/evidence.ts';
 export * from './contracts/scale.ts';
 export * from './contracts/speech-to-text.ts';
 export * from './contracts/text.ts';
-export * from './contracts/text-input.ts';
 export * from './contracts/text-output.ts';
 export * from './contracts/text-to-image.ts';
 export {
@@ -114,7 +136,6 @@ export {
   WorkerStatusSchema,
   type WorkerVersion,
 } from './fleet/fleet.ts';
-export { type ModelLoad, noteModelLoad, readModelLoads } from './fleet/model-loads.ts';
 export { FOLLOW_EVERY_MS, followJob, readPreview, showPreview, wantProgress } from './fleet/previews.ts';
 export {
   MAX_RUNNING_REPORTED,
@@ -123,10 +144,21 @@ export {
   reportRunning,
   WATCHED_EVERY_MS,
 } from './fleet/running.ts';
-export * from './fleet/scaling/index.ts';
+export {
+  NO_MEMORY,
+  type PoolState,
+  type ScaleDecision,
+  type ScaleMemory,
+} from './fleet/scaling/decision.ts';
+export { desiredWorkers, startMsOf } from './fleet/scaling/desired-workers.ts';
+export { limitsAt, type Pool, type ScalePolicy, ScalePolicySchema } from './fleet/scaling/policy.ts';
+export { covers, DEFAULT_POOL, DEFAULT_POOLS, parsePools, type Served } from './fleet/scaling/pools.ts';
 export {
   type ColdStart,
   endStarting,
+  type ModelLoad,
+  noteModelLoad,
+  readModelLoads,
   readStarts,
   reportStarting,
   START_STAGES,

@@ -9,11 +9,10 @@ import {
   type OpenMetricsContentType,
   Registry,
 } from 'prom-client';
-import { API_METRICS } from './metric-lists/api.ts';
 import type { MetricApp, MetricFacts } from './metric-lists/facts.ts';
 import { INFERENCE_METRICS } from './metric-lists/inference.ts';
 import { JOB_METRICS } from './metric-lists/jobs.ts';
-import { WORKER_METRICS } from './metric-lists/worker.ts';
+import { API_METRICS, WORKER_METRICS } from './metric-lists/processes.ts';
 import { traceIdOf } from './tracing/tracing.ts';
 
 export type { MetricApp };

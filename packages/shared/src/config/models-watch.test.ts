@@ -4,8 +4,7 @@ import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
 import { systemClock } from '../base/clock.ts';
 import { silentLog } from '../base/log.ts';
-import { readModelsFile } from './models-file.ts';
-import { ModelsWatch, type ModelsWatchOptions } from './models-watch.ts';
+import { ModelsWatch, type ModelsWatchOptions, readModelsFile } from './models-watch.ts';
 
 const models = (...names: string[]): string =>
   names

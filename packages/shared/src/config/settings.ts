@@ -5,7 +5,7 @@ import type { z } from 'zod';
 import { ConfigError } from '../base/config-error.ts';
 import { homeModelsFile, homeSecretFault } from '../base/home.ts';
 import type { ENV } from './env.ts';
-import { type ModelsFile, readModelsFile } from './models-file.ts';
+import { type ModelsFile, readModelsFile } from './models-watch.ts';
 import { readVariables, type Source } from './read-config.ts';
 
 export interface Settings<Config> {

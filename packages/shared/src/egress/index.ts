@@ -7,6 +7,7 @@ export {
   type GetOptions,
   type PostOptions,
   type RequestLimits,
+  type Resolve,
+  systemResolve,
 } from './egress.ts';
 export { EgressError, type EgressFault, PRIVATE_HOSTS } from './guard.ts';
-export { type Resolve, systemResolve } from './resolve.ts';

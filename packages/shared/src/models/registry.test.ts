@@ -2,7 +2,7 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
-import { readFamily } from '../config/models-file.ts';
+import { readFamily } from '../config/models-watch.ts';
 import { type DiffusionModelEntry, parseRegistry } from './registry.ts';
 
 const entryOf = (fields: string, folder?: string): DiffusionModelEntry =>

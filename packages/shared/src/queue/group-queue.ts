@@ -3,7 +3,7 @@
  * at a time. All group queues of a process share one connection.
  *
  * What BullMQ 6.7 leaves to code that claims jobs itself (each point has a test in test/queue/bullmq-facts.test.ts):
- * leases must be renewed (leases.ts) and stalled jobs looked for (stalled.ts); past maxStalledCount a job is only marked
+ * leases must be renewed (leases.ts) and stalled jobs looked for (janitor.ts); past maxStalledCount a job is only marked
  * with `deferredFailure` and handed out again (the claimer must fail it: the worker's intake, the workflow runner); a job
  * handed back wakes no worker (handBack adds the marker); jobs without a priority run before priority 1 (every job has
  * one); jobs handed back or recovered lose their score (`restore` gives it back).

@@ -30,6 +30,7 @@ export {
   Janitor,
   type JanitorAction,
   type JanitorOptions,
+  recoverStalled,
   reviewUnreadable,
 } from './janitor.ts';
 export { Leases, type LeasesOptions } from './leases.ts';
@@ -37,6 +38,5 @@ export { expireOverdue, requeueLost } from './reconciler.ts';
 export { BUDGET_LUA, type Repriced, Repricer } from './reprice.ts';
 export { GROUP_IDLE_MS, retireIdleGroups } from './retire.ts';
 export { bullPriority, CLASS_SPAN, classOfScore, firstScore } from './score.ts';
-export { recoverStalled } from './stalled.ts';
 export { WorkLock } from './work-lock.ts';
 export { WORKFLOW_QUEUE, WorkflowRunner, type WorkflowRunnerOptions } from './workflow-runner.ts';

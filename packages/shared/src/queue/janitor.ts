@@ -4,18 +4,19 @@
  */
 import type { Clock } from '../base/clock.ts';
 import { every } from '../base/every.ts';
-import { isJobId } from '../base/ids.ts';
+import { isJobId, type JobId } from '../base/ids.ts';
 import type { Log } from '../base/log.ts';
 import { readFleet } from '../fleet/fleet.ts';
 import { type JobOutline, type RecordStore, UnreadableList } from '../records/index.ts';
 import { type Keys, type Redis, redisNow } from '../redis/index.ts';
 import { Failures } from './failures.ts';
-import type { GroupQueues } from './group-queues.ts';
+import type { GroupQueue } from './group-queue.ts';
+import { type GroupQueues, indexWaiting } from './group-queues.ts';
 import { expireOverdue, requeueLost } from './reconciler.ts';
 import { retireIdleGroups } from './retire.ts';
-import { recoverStalled } from './stalled.ts';
+import { firstScore } from './score.ts';
 import { WorkLock } from './work-lock.ts';
-import { WorkflowRunner } from './workflow-runner.ts';
+import { WORKFLOW_QUEUE, WorkflowRunner } from './workflow-runner.ts';
 
 /** What a janitor does, as its metric names it. */
 export const JANITOR_ACTIONS = ['recovered', 'expired', 'retired', 'requeued'] as const;
@@ -152,4 +153,39 @@ export async function reviewUnreadable(redis: Redis, keys: Keys, records: Record
   ]);
   await list.remove(ids.filter((id) => !staying.has(id)));
   return ids.filter((id) => staying.has(id)).slice(0, SHOWN);
+}
+
+/**
+ * Recovery for every group queue, also those that no live worker serves: a job whose lease ran out goes
+ * back to its place in the queue, and its record back to queued.
+ * Returns the recovered ids. BullMQ needs two checks to tell a stalled job from one that is being renewed. A queue that fails
+ * does not keep the others from being recovered; its error is thrown after them.
+ */
+export async function recoverStalled(
+  redis: Redis,
+  keys: Keys,
+  queues: GroupQueues,
+  records: RecordStore,
+): Promise<JobId[]> {
+  const groups = await redis.smembers(keys.groups);
+  const rounds = await Promise.allSettled(groups.map((group) => recoverGroup(queues.of(group), records)));
+  await indexWaiting(
+    redis,
+    groups.map((group) => queues.of(group)),
+  );
+  // Flows whose process died while closing them; a workflow has no attempt to requeue.
+  await queues.of(WORKFLOW_QUEUE).recoverStalled();
+  const failures = rounds.flatMap((round) => (round.status === 'rejected' ? [round.reason] : []));
+  if (failures.length > 0) throw new AggregateError(failures, `${failures.length} queues were not recovered`);
+  return rounds.flatMap((round) => (round.status === 'fulfilled' ? round.value : []));
+}
+
+async function recoverGroup(queue: GroupQueue, records: RecordStore): Promise<JobId[]> {
+  const ids = await queue.recoverStalled();
+  if (ids.length === 0) return ids;
+  const found = (await records.outlines(ids)).records.filter((record) => record !== undefined);
+  await queue.restore(found.map(({ id, score, priority }) => [id, score ?? firstScore(priority)]));
+  // This move names no lease, so it is refused once a worker holds one: it cannot disturb a new attempt.
+  await records.apply(ids.map((id) => ({ move: 'requeue', id })));
+  return ids;
 }

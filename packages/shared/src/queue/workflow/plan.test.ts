@@ -1,6 +1,5 @@
 import { expect, test } from 'vitest';
-import { MAX_TEXT_LENGTH } from '../../contracts/text.ts';
-import { MAX_INLINE_TEXT_BYTES } from '../../contracts/text-input.ts';
+import { MAX_INLINE_TEXT_BYTES, MAX_TEXT_LENGTH } from '../../contracts/text.ts';
 import { MAX_PROMPT_LENGTH } from '../../contracts/text-to-image.ts';
 import { speechToImageNodes, type WorkflowNode } from '../../contracts/workflow.ts';
 import { planWorkflow } from './plan.ts';

@@ -1,8 +1,6 @@
 /** Checks that a list of nodes can run as a workflow: every reference names a field of another node, without cycles. */
-
 import type { FieldProblem } from '../../base/errors.ts';
-import { isTextJobType } from '../../contracts/text.ts';
-import { MAX_INLINE_TEXT_BYTES } from '../../contracts/text-input.ts';
+import { isTextJobType, MAX_INLINE_TEXT_BYTES } from '../../contracts/text.ts';
 import type { WorkflowNode } from '../../contracts/workflow.ts';
 import { findReferences, OFFERED_FIELDS, pictureReference, type Reference } from './references.ts';
 

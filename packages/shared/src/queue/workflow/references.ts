@@ -1,5 +1,5 @@
 /** References `{{node.field}}` in the strings of a node's input. */
-import { MAX_INLINE_TEXT_BYTES } from '../../contracts/text-input.ts';
+import { MAX_INLINE_TEXT_BYTES } from '../../contracts/text.ts';
 import { MAX_PROMPT_LENGTH } from '../../contracts/text-to-image.ts';
 
 /** The fields of a finished node that later nodes may refer to, by its type: texts as parts of a string, a picture as the whole field `image`. */
