@@ -1,4 +1,4 @@
-import { mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -246,15 +246,22 @@ test('Wrong feeds are refused with name, type and shape before the run', async (
   expect(error.message).toContain('input "encoder_hidden_states" came as float32 [1, 1, 32] with 31 values');
 });
 
-test('A tensor that does not fit into memory is out-of-memory, and the session still works', async () => {
-  const session = await onnxRuntime.load({ path: writeModel(zeros) }, CPU);
-  // It holds as much address space as the system gave, with which this process could start no other.
-  onTestFinished(() => session.close());
-  await expect(session.run({ shape: int64(1_000_000n, 1_000_000n) })).rejects.toMatchObject({
-    code: 'out-of-memory',
-  });
-  expect((await session.run({ shape: int64(1n, 2n) })).zeros.dims).toEqual([1, 2]);
-});
+/** vm.overcommit_memory=1, as a kubelet sets it: the system promises any memory, and ends a process that uses it. */
+const PROMISES = '/proc/sys/vm/overcommit_memory';
+const promisesAny = existsSync(PROMISES) && readFileSync(PROMISES, 'utf8').trim() === '1';
+
+test.skipIf(promisesAny)(
+  'A tensor that does not fit into memory is out-of-memory, and the session still works',
+  async () => {
+    const session = await onnxRuntime.load({ path: writeModel(zeros) }, CPU);
+    // It holds as much address space as the system gave, with which this process could start no other.
+    onTestFinished(() => session.close());
+    await expect(session.run({ shape: int64(1_000_000n, 1_000_000n) })).rejects.toMatchObject({
+      code: 'out-of-memory',
+    });
+    expect((await session.run({ shape: int64(1n, 2n) })).zeros.dims).toEqual([1, 2]);
+  },
+);
 
 test('A node that fails is engine-failed, and the message names the graph', async () => {
   const path = writeModel(zeros);
