@@ -5,7 +5,7 @@ import type { CheckpointSettings } from '../../apps/worker/src/engine/protocol/m
 import type { LatencyModel } from '../../apps/worker/src/engine/runtime/simulated.ts';
 import { AudioProcessor } from '../../apps/worker/src/parent/audio/audio-processor.ts';
 import { modelsToOpen } from '../../apps/worker/src/parent/open-parts.ts';
-import { sayToParent, watchParent } from '../../apps/worker/src/parent/parent.ts';
+import { sendToParent, watchParent } from '../../apps/worker/src/parent/parent.ts';
 import { StartReport } from '../../apps/worker/src/parent/reports/start-report.ts';
 import { mediaSource } from '../../apps/worker/src/parent/runs/media-source.ts';
 import { PictureReader } from '../../apps/worker/src/parent/runs/picture-reader.ts';
@@ -156,6 +156,6 @@ process.on('SIGUSR2', () => {
 await worker.start({ onEngineLost: () => process.exit(1), onStuck: () => process.exit(1) });
 start.ended('open', process.uptime() * 1000);
 await start.served(Date.now());
-sayToParent({ type: 'serving', worker: id });
+sendToParent({ type: 'serving', worker: id });
 const longestDelayMs = measureOwnDelay();
 log.info({ engine: worker.enginePid }, 'simulated worker serves');

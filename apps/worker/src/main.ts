@@ -26,7 +26,7 @@ import { type HealthOptions, serveHealth } from './parent/health.ts';
 import { ModelFetcher } from './parent/model-fetcher.ts';
 import { observeWorker, readGaugesOf, workerCounts } from './parent/observe.ts';
 import { modelsToOpen, openParts } from './parent/open-parts.ts';
-import { sayToParent, watchParent } from './parent/parent.ts';
+import { sendToParent, watchParent } from './parent/parent.ts';
 import { StartReport } from './parent/reports/start-report.ts';
 import type { WorkerParts } from './parent/runs/worker-parts.ts';
 import { spotNotice } from './parent/spot-notice.ts';
@@ -75,7 +75,7 @@ async function main(): Promise<void> {
   start.ended('process', processMs);
   start.ended('connect', sinceBeginMs());
   await start.start();
-  sayToParent({ type: 'starting', worker: parts.id });
+  sendToParent({ type: 'starting', worker: parts.id });
   const unreadyReason = async () => (hasModels ? worker.unreadyReason() : (fetcher.problem ?? 'not serving'));
   const hint = () =>
     watch.problem && `models.yaml cannot be used, the earlier one is in force: ${watch.problem}`;
@@ -93,7 +93,7 @@ async function main(): Promise<void> {
   start.ended('open', sinceBeginMs());
   const coldStart = await start.served(systemClock.now());
   log.info({ worker: parts.id, ...coldStart }, 'worker started');
-  sayToParent({ type: 'serving', worker: parts.id });
+  sendToParent({ type: 'serving', worker: parts.id });
 }
 
 const sinceBeginMs = (): number => process.uptime() * 1000;

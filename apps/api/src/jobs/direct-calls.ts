@@ -21,7 +21,7 @@ import { WakeUp } from '../follow/wake-up.ts';
 import type { RequestIdentity } from './identity.ts';
 
 /** A request with more is worth a record. */
-const MAX_TEXTS = 8;
+const MAX_DIRECT_TEXTS = 8;
 const MAX_BYTES = 8192;
 const MAX_TOP_K = 100;
 const DEFAULT_TOP_K = 5;
@@ -67,7 +67,7 @@ export function mayBeDirect(
   // A webhook, a key and a rollout need the record of an ended job.
   if (hook_events || webhook || rollout || retried_from || identity?.idempotency) return false;
   const { texts, top_k } = input as { texts: readonly unknown[]; top_k?: number | null };
-  if (texts.length > MAX_TEXTS || cost > MAX_DIRECT_COST_MS || (top_k ?? 0) > MAX_TOP_K) return false;
+  if (texts.length > MAX_DIRECT_TEXTS || cost > MAX_DIRECT_COST_MS || (top_k ?? 0) > MAX_TOP_K) return false;
   if (type === 'fill-mask' && filledChars(texts, top_k ?? DEFAULT_TOP_K) > MAX_FILLED_CHARS) return false;
   return Buffer.byteLength(JSON.stringify(texts)) <= MAX_BYTES;
 }

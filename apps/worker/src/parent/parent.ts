@@ -7,7 +7,7 @@ export interface WorkerMessage {
   readonly worker: WorkerId;
 }
 
-export function sayToParent(message: WorkerMessage): void {
+export function sendToParent(message: WorkerMessage): void {
   process.send?.(message);
 }
 

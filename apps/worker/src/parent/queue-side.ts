@@ -36,7 +36,7 @@ export class QueueSide {
   readonly #quarantine: Quarantine;
   readonly #idleWatch: IdleWatch;
   /** Looks for jobs of models that are not loaded. The other claimer remembers where its own search stopped. */
-  readonly #lookout: Claimer;
+  readonly #searcher: Claimer;
 
   /** `onStuck` is called when this side claims no jobs although some wait that the worker could run. */
   constructor(parts: QueueSideParts, runner: JobRunner, onStuck: () => void) {
@@ -72,7 +72,7 @@ export class QueueSide {
     this.#groups = new GroupList(redis, keys, (group) => runner.serves(group));
     const redisParts = { commands: redis, blocking: parts.blocking, keys, queues, worker };
     const claimer = new Claimer(redisParts);
-    this.#lookout = new Claimer(redisParts);
+    this.#searcher = new Claimer(redisParts);
     const mayClaim = (): boolean =>
       runner.isUp && outputs.breaker.isClosed && this.#quarantine.reason === undefined;
     this.#intake = new Intake({
@@ -131,12 +131,12 @@ export class QueueSide {
 
   /** Heads of the groups of these models, loaded or not; of all groups, over several calls. */
   findWaiting(models: readonly string[]): Promise<GroupHead[]> {
-    return this.#lookout.findWork(models);
+    return this.#searcher.findWork(models);
   }
 
   /** Whether the last `findWaiting` looked at all groups with waiting jobs. */
   get sawAllWaiting(): boolean {
-    return this.#lookout.searchedAll;
+    return this.#searcher.searchedAll;
   }
 
   /** Starts everything but the claiming. The runner must be up. */

@@ -150,7 +150,7 @@ export class Residency {
   async #look(): Promise<ModelMove> {
     const { engine, budgetBytes, clock } = this.#options;
     if (!engine.isUp || this.#stop.signal.aborted) return { unload: [] };
-    engine.closeUnloaded((ref) => this.#isInHand(ref));
+    engine.closeUnloaded((ref) => this.#isInUse(ref));
     for (const place of engine.places) await this.#learn(place);
     const waiting = await this.#waiting();
     const now = clock.monotonic();
@@ -184,7 +184,7 @@ export class Residency {
     engine.markUnavailable({ ref: model.ref, failure: { code: 'model-unavailable', message } });
   }
 
-  #isInHand(ref: string): boolean {
+  #isInUse(ref: string): boolean {
     const { engine, isClaiming } = this.#options;
     return engine.usesModel(ref) || isClaiming(ref);
   }
@@ -217,7 +217,7 @@ export class Residency {
   ): ModelState {
     const { clock, engine } = this.#options;
     const { since = clock.monotonic(), bytes = 0, loadMs = 0 } = this.#facts.get(ref) ?? {};
-    const isInHand = this.#isInHand(ref);
+    const isInUse = this.#isInUse(ref);
     return {
       ref,
       state,
@@ -225,8 +225,8 @@ export class Residency {
       bytes,
       loadMs,
       since,
-      isInHand,
-      usedAt: isInHand ? clock.monotonic() : engine.lastUse(ref),
+      isInUse,
+      usedAt: isInUse ? clock.monotonic() : engine.lastUse(ref),
       waiting: waiting.get(ref),
       elsewhereSince: this.#elsewhere.since(ref),
     };

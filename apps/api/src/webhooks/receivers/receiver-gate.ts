@@ -43,7 +43,7 @@ const MIN_DELAY_MS = 20;
 /** When a receiver recovers, the deliveries that were delayed while it hung come back within this time. */
 const MAX_DELAY_MS = 30_000;
 /** Delayed deliveries try again at twice the expected service rate: the estimate may be too low, and a try is cheap. */
-const EAGERNESS = 2;
+const PACE_FACTOR = 2;
 /** Above this, receivers without a running delivery are forgotten: callers choose the URLs. */
 const MAX_RECEIVERS = 5000;
 
@@ -109,7 +109,7 @@ export class ReceiverGate {
     const now = this.#options.clock.monotonic();
     const [oldest] = slots.running;
     const expectedMs = Math.max(slots.meanMs, oldest ? now - oldest.at : 0);
-    const at = Math.max(now, slots.nextAt) + expectedMs / slots.limit / EAGERNESS;
+    const at = Math.max(now, slots.nextAt) + expectedMs / slots.limit / PACE_FACTOR;
     slots.nextAt = Math.min(at, now + MAX_DELAY_MS);
     return { waitMs: Math.max(slots.nextAt - now, MIN_DELAY_MS) };
   }

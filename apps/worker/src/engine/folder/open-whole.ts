@@ -55,7 +55,10 @@ export async function openWhole<Parts extends object>(
  * Prepares an open model for its first job, such as by a warm-up. When that fails, the model is closed: it is tried again later,
  * and its sessions would hold the memory of the device until then.
  */
-export async function orClose<T>(model: { close(): Promise<void> }, prepare: () => Promise<T>): Promise<T> {
+export async function closeOnFailure<T>(
+  model: { close(): Promise<void> },
+  prepare: () => Promise<T>,
+): Promise<T> {
   try {
     return await prepare();
   } catch (error) {

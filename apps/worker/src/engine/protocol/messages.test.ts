@@ -191,7 +191,7 @@ const FROM_ENGINE: { [Type in FromEngine['type']]: Extract<FromEngine, { type: T
     segments: [{ start: 0, end: 1.6, text: ' Fire it slowly.', tokens: [50364, 7652, 50444] }],
     words: [{ word: 'Fire', start: 0, end: 0.4 }],
     tokens: [50364, 7652, 50444],
-    toldNext: [7652, 50364, 7652, 50444],
+    nextContext: [7652, 50364, 7652, 50444],
     language: 'en',
     advanceFrames: 160,
     temperature: 0,

@@ -53,7 +53,7 @@ export interface WhisperSample extends SampleBase {
   readonly translate: boolean;
   /** The caller's text before the window; may be empty. */
   readonly prompt: string;
-  /** `toldNext` of the window before it in the same file; they follow `prompt`, and the decoder keeps the end of both. */
+  /** `nextContext` of the window before it in the same file; they follow `prompt`, and the decoder keeps the end of both. */
   readonly previousTokens: readonly number[];
   readonly temperature: number;
   /** Whether a bad text is decoded again at higher temperatures. */

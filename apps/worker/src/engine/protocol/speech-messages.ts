@@ -72,7 +72,7 @@ export interface TranscribedMessage {
   /** All tokens of the segments. */
   readonly tokens: readonly number[];
   /** What a window after this one gets as `previousTokens`, with an empty `prompt`. */
-  readonly toldNext: readonly number[];
+  readonly nextContext: readonly number[];
   readonly language: string;
   /** Frames from this window's start to the start of the next. */
   readonly advanceFrames: number;

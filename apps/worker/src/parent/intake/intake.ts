@@ -65,7 +65,7 @@ export class Intake {
   /** Groups with waiting jobs that were not served. Sleeping on their markers would wake the loop at once. */
   #skippedGroups: ReadonlySet<string> = new Set();
   /** The group of a marker that was popped: another worker gets it if no job of the group is claimed. */
-  #owedWakeUp: string | undefined;
+  #groupToWake: string | undefined;
   /** The group that jobs are being claimed from. */
   #claiming: string | undefined;
   #claims = 0;
@@ -122,7 +122,7 @@ export class Intake {
     while (!this.#stop.signal.aborted) {
       try {
         await this.#fill();
-        await this.#payWakeUp();
+        await this.#wakeOther();
         this.#isFailing = false;
         await this.#sleepUntilWoken();
       } catch (error) {
@@ -226,16 +226,16 @@ export class Intake {
       return;
     }
     this.#shouldLook = true;
-    this.#owedWakeUp = group;
+    this.#groupToWake = group;
   }
 
   /** Only after the look: a marker put back before it would be popped here again at once. */
-  async #payWakeUp(): Promise<void> {
-    const owed = this.#owedWakeUp;
+  async #wakeOther(): Promise<void> {
+    const owed = this.#groupToWake;
     const wasCutShort = this.#stop.signal.aborted || !this.#mayClaim();
     if (owed !== undefined && (wasCutShort || this.#skippedGroups.has(owed)))
       await this.#options.claimer.pass(owed);
-    this.#owedWakeUp = undefined;
+    this.#groupToWake = undefined;
   }
 
   #mayClaim(): boolean {

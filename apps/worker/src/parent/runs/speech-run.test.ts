@@ -73,7 +73,7 @@ const requests = (windows: readonly unknown[]): WhisperSample[] =>
 
 const ended = (
   window: unknown,
-  changes: Pick<TranscribedMessage, 'advanceFrames' | 'toldNext'>,
+  changes: Pick<TranscribedMessage, 'advanceFrames' | 'nextContext'>,
 ): TranscribedMessage => ({
   type: 'transcribed',
   sample: (window as WindowRun).request.id,
@@ -95,8 +95,8 @@ const sameMel = (mel: Float32Array, wanted: Float32Array): boolean =>
 test('In sequence, each window is a part of the log-mel of the file, and is told what the window before it says', async () => {
   const run = await speechRun({});
   const [first] = await run.begin();
-  const [second] = await run.addResult(first, ended(first, { advanceFrames: 321, toldNext: [7, 8, 9] }));
-  const [third] = await run.addResult(second, ended(second, { advanceFrames: 500, toldNext: [] }));
+  const [second] = await run.addResult(first, ended(first, { advanceFrames: 321, nextContext: [7, 8, 9] }));
+  const [third] = await run.addResult(second, ended(second, { advanceFrames: 500, nextContext: [] }));
   const [one, two, three] = requests([first, second, third]);
   expect([one.prompt, two.prompt, three.prompt]).toEqual(['the kiln', '', '']);
   expect([one.previousTokens, two.previousTokens, three.previousTokens]).toEqual([[], [7, 8, 9], []]);
@@ -123,7 +123,7 @@ test('What a recording has still to go falls with what is transcribed', async ()
   const [first] = await run.begin();
   expect(run.leftMs).toBe(1200);
   // 5 of its 13 seconds, the last of which has begun.
-  await run.addResult(first, ended(first, { advanceFrames: 500, toldNext: [] }));
+  await run.addResult(first, ended(first, { advanceFrames: 500, nextContext: [] }));
   expect(run.leftMs).toBeCloseTo((1200 * 8) / 13, 0);
 });
 
@@ -132,7 +132,7 @@ test('A window that begins within a file of one window is clamped by the loudest
   const falling = SAMPLES.slice(8 * WAVEFORM_RATE, 12 * WAVEFORM_RATE).reverse();
   const run = await speechRun({}, falling);
   const [first] = await run.begin();
-  const [second] = await run.addResult(first, ended(first, { advanceFrames: 200, toldNext: [] }));
+  const [second] = await run.addResult(first, ended(first, { advanceFrames: 200, nextContext: [] }));
   const [{ mel }] = requests([second]);
   const waveform = waveformOf(falling);
   const loudest = loudestOf(waveform, { start: 0, end: FRONT_END.windowSamples }, FRONT_END);

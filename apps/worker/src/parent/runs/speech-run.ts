@@ -177,7 +177,7 @@ export class SpeechRun extends JobRun {
       return isLast ? this.#finish() : this.#nextWindows();
     }
     if (isComplete) return this.#finish();
-    return [await this.#window(next, windowSamples, { prompt: '', previousTokens: result.toldNext })];
+    return [await this.#window(next, windowSamples, { prompt: '', previousTokens: result.nextContext })];
   }
 
   override addSegment(sample: SampleRun, message: SegmentMessage): void {

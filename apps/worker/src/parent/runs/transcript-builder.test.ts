@@ -16,7 +16,7 @@ const windowOf = (...segments: WindowSegment[]): TranscribedMessage => ({
   segments,
   words: segments.map(({ start, end, text }) => ({ word: text.trim(), start, end })),
   tokens: segments.flatMap(({ tokens }) => [...tokens]),
-  toldNext: [],
+  nextContext: [],
   language: 'es',
   advanceFrames: 1000,
   temperature: 0.2,

@@ -14,7 +14,7 @@ const model = (ref: string, fields: Partial<ModelState> = {}): ModelState => ({
   ref,
   state: 'known',
   bytes: 10,
-  isInHand: false,
+  isInUse: false,
   usedAt: undefined,
   isSuspect: false,
   since: 0,
@@ -90,7 +90,7 @@ test('Room that an overdue model waits for does not go to models that wait less'
 });
 
 test('A model that is being unloaded stays when jobs of it wait and no other model needs its room', () => {
-  const leaving = model('a', { state: 'unloading', isInHand: true, ...waiting(5) });
+  const leaving = model('a', { state: 'unloading', isInUse: true, ...waiting(5) });
   expect(choose([leaving, model('b')])).toEqual({ load: 'a', unload: [] });
   expect(choose([leaving, model('b', waiting(20_000))])).toEqual({ unload: [], next: 'b' });
 });
@@ -98,7 +98,7 @@ test('A model that is being unloaded stays when jobs of it wait and no other mod
 test('When models are larger than expected, those without work are unloaded but for one', () => {
   const models = [loaded('a', { bytes: 30, usedAt: 3 }), loaded('b', { bytes: 30, usedAt: 2 })];
   expect(choose(models)).toEqual({ unload: ['b'] });
-  expect(choose(models.map((each) => ({ ...each, isInHand: true })))).toEqual({ unload: [] });
+  expect(choose(models.map((each) => ({ ...each, isInUse: true })))).toEqual({ unload: [] });
 });
 
 /** A small generator of random numbers (mulberry32), so that a failure can be repeated by its seed. */
@@ -146,11 +146,11 @@ function randomModel(ref: string, random: () => number): SimulatedModel {
 /** The worker runs one job of each loaded model at a time. */
 function advance(model: SimulatedModel, now: number, isNewJob: boolean): void {
   if (isNewJob) model.line.push(now);
-  const isInHand = model.endsAt > now;
+  const isInUse = model.endsAt > now;
   if (model.state === 'loading' && now - model.since >= model.loadMs)
     Object.assign(model, { state: 'loaded', since: now });
-  if (model.state === 'unloading' && !isInHand) Object.assign(model, { state: 'known', since: now });
-  if (model.state === 'loaded' && !isInHand && model.line.shift() !== undefined)
+  if (model.state === 'unloading' && !isInUse) Object.assign(model, { state: 'known', since: now });
+  if (model.state === 'loaded' && !isInUse && model.line.shift() !== undefined)
     model.endsAt = now + model.jobMs;
   if (model.endsAt > now) model.usedAt = now;
 }
@@ -160,7 +160,7 @@ function stateOf(model: SimulatedModel, now: number): ModelState {
   return {
     ...model,
     isSuspect: false,
-    isInHand: model.endsAt > now,
+    isInUse: model.endsAt > now,
     waiting: oldest === undefined ? undefined : { jobs: model.line.length, oldestMs: now - oldest },
   };
 }
@@ -193,8 +193,8 @@ function simulate(seed: number, looks: number) {
   for (let now = 500; now <= looks * 500; now += 500) {
     for (const each of models) {
       advance(each, now, random() < each.arrives);
-      const isShutOut = each.state === 'known' && each.line.length > 0;
-      if (isShutOut) longestMs = Math.max(longestMs, now - Math.max(each.line[0], each.since));
+      const isStarved = each.state === 'known' && each.line.length > 0;
+      if (isStarved) longestMs = Math.max(longestMs, now - Math.max(each.line[0], each.since));
     }
     const states = models.map((each) => stateOf(each, now));
     apply(chooseMove(states, budget, now), models, now, rule);

@@ -19,7 +19,7 @@ export interface ModelState {
   /** The memory that it takes, or probably will. */
   readonly bytes: number;
   /** Whether this worker has jobs of it in hand. */
-  readonly isInHand: boolean;
+  readonly isInUse: boolean;
   /** When this worker last had jobs of it in hand; undefined: never. All times are of the monotonic clock, in ms. */
   readonly usedAt: number | undefined;
   /** Whether an engine died while it opened the model, and no other engine has opened it since. */
@@ -81,7 +81,7 @@ export function chooseMove(
   for (const next of wanted) {
     if (fits(next)) return { load: next.ref, unload: [] };
     const missingBytes = sumOf(loaded) + next.bytes - budgetBytes;
-    const unload = victims(loaded, missingBytes, next, now);
+    const unload = modelsToUnload(loaded, missingBytes, next, now);
     if (unload.length > 0) return { unload, next: next.ref };
     // The room that it waits for must not go to models that wait less.
     const isComing = missingBytes <= 0 || loaded.length === 0;
@@ -110,13 +110,13 @@ function isWanted({ waiting, elsewhereSince, loadMs }: ModelState, now: number):
   return Math.min(waiting.oldestMs, now - elsewhereSince) > LEAVE_TO_OTHERS_MS + loadMs;
 }
 
-const isIdle = ({ isInHand, waiting }: ModelState): boolean => !isInHand && !waiting;
+const isIdle = ({ isInUse, waiting }: ModelState): boolean => !isInUse && !waiting;
 
 /**
  * The models to unload for `next`, or none when too few of them may be. Those without work go first, the one used longest ago before the
  * others. A model that is larger than the budget gets the room of all.
  */
-function victims(
+function modelsToUnload(
   loaded: readonly ModelState[],
   missingBytes: number,
   next: ModelState,

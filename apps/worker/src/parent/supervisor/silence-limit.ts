@@ -7,7 +7,7 @@
 const MAX_STEPS = 200;
 const MIN_STEPS = 100;
 /** The most lanes remembered; the lane that ran longest ago is dropped first. */
-const MAX_LANES = 64;
+const MAX_REMEMBERED_LANES = 64;
 const QUANTILE = 0.99;
 const TIMES_QUANTILE = 3;
 /** The measured limit is at least this part of the configured one: other graphs, such as the decoder, run between the steps. */
@@ -30,7 +30,8 @@ export class SilenceLimit {
     this.#steps.set(lane, steps);
     steps.push(ms);
     if (steps.length > MAX_STEPS) steps.shift();
-    if (this.#steps.size > MAX_LANES) this.#steps.delete(this.#steps.keys().next().value as string);
+    if (this.#steps.size > MAX_REMEMBERED_LANES)
+      this.#steps.delete(this.#steps.keys().next().value as string);
   }
 
   /** While the engine works on a sample of this lane. */

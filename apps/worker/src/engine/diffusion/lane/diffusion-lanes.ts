@@ -1,6 +1,6 @@
 /** The diffusion part of the engine: its open models, a lane for each picture size, prompts before and latents after them. */
 import { type Clock, LehrError } from '@lehr/shared';
-import { orClose } from '../../folder/open-whole.ts';
+import { closeOnFailure } from '../../folder/open-whole.ts';
 import { weightsDigest } from '../../folder/prepared-manifest.ts';
 import { type EngineParts, ModelLanes, openedModel, tunedSettings } from '../../lanes/model-lanes.ts';
 import { climbLadder, ladderFor, ROW_LADDER, RowCap } from '../../lanes/row-cap.ts';
@@ -63,7 +63,7 @@ export class DiffusionLanes extends ModelLanes<OpenModel, DiffusionSample, Lane>
     const loadedAt = clock.monotonic();
     const warm = model.onlySize ?? spec.warmUp;
     const cap = new RowCap(settings.rowCap === 'auto' ? {} : { ceiling: settings.rowCap, fixed: true });
-    const [latentRgb, weights] = await orClose(model, async () => [
+    const [latentRgb, weights] = await closeOnFailure(model, async () => [
       await warmUp(model, warm, cap, clock),
       settings.checkpoints ? await weightsDigest(spec.folder) : '',
     ]);

@@ -1,6 +1,6 @@
 /** The text part of the engine: its open models, their warm-up and a lane for each. */
 import type { Clock } from '@lehr/shared';
-import { orClose } from '../../folder/open-whole.ts';
+import { closeOnFailure } from '../../folder/open-whole.ts';
 import { ModelLanes, tunedSettings } from '../../lanes/model-lanes.ts';
 import { worthWidening } from '../../lanes/row-cap.ts';
 import type { OpenedModel, TextSample, TextToOpen } from '../../protocol/messages.ts';
@@ -21,7 +21,7 @@ export class TextLanes extends ModelLanes<OpenModel, TextSample, TextLane> {
     const settings = tunedSettings(this.parts.settings, tuned);
     const model = await openTextModel(folder, runtime, { ...(variant && { variant }), ...settings });
     const loadedAt = clock.monotonic();
-    const budget = await orClose(model, () => warmUpText(model, clock));
+    const budget = await closeOnFailure(model, () => warmUpText(model, clock));
     const warmUpMs = clock.monotonic() - loadedAt;
     this.add(ref, { model, budget });
     return {

@@ -411,23 +411,23 @@ describe('what the next window is told', () => {
     const prompt = model.tokenizer.encodeEnd(' the red cat', room());
     const first = await alone(sample);
     expect(first.tokens).not.toEqual([]);
-    expect(first.toldNext).toEqual([...prompt, ...first.tokens].slice(-room()));
-    const second = await alone({ ...sample, prompt: '', previousTokens: first.toldNext });
-    expect(second.toldNext).toEqual([...first.toldNext, ...second.tokens].slice(-room()));
+    expect(first.nextContext).toEqual([...prompt, ...first.tokens].slice(-room()));
+    const second = await alone({ ...sample, prompt: '', previousTokens: first.nextContext });
+    expect(second.nextContext).toEqual([...first.nextContext, ...second.tokens].slice(-room()));
     expect((await alone({ ...sample, prompt: '' })).tokens).not.toEqual(second.tokens);
   });
 
   test('It is nothing after a text that was decoded above temperature 0.5', async () => {
     const sample = request({ seed: 6, timestamps: 'segment', previousTokens: [5, 6, 7] });
-    expect((await alone({ ...sample, temperature: 0.6 })).toldNext).toEqual([]);
-    expect((await alone({ ...sample, temperature: 0.4 })).toldNext.slice(0, 3)).toEqual([5, 6, 7]);
+    expect((await alone({ ...sample, temperature: 0.6 })).nextContext).toEqual([]);
+    expect((await alone({ ...sample, temperature: 0.4 })).nextContext.slice(0, 3)).toEqual([5, 6, 7]);
   });
 
   test('It is nothing when the folder of the model says so, after the first window', async () => {
     const sample = request({ seed: 6, timestamps: 'segment', prompt: 'the red cat' });
     const first = await alone(sample, { model: { ...model, conditionsOnPrevious: false } });
     expect(first.tokens).not.toEqual([]);
-    expect(first.toldNext).toEqual([]);
+    expect(first.nextContext).toEqual([]);
     // The caller's own prompt is used nevertheless.
     expect(first.tokens).not.toEqual((await alone({ ...sample, prompt: '' })).tokens);
   });
@@ -437,8 +437,8 @@ describe('what the next window is told', () => {
       ...model,
       conditionsOnPrevious: false,
     });
-    expect(prompt.toldNext({ tokens: [], temperature: 1, isSilence: true })).toEqual([5, 6, 7]);
-    expect(prompt.toldNext({ tokens: [], temperature: 1, isSilence: false })).toEqual([]);
+    expect(prompt.nextContext({ tokens: [], temperature: 1, isSilence: true })).toEqual([5, 6, 7]);
+    expect(prompt.nextContext({ tokens: [], temperature: 1, isSilence: false })).toEqual([]);
   });
 });
 

@@ -1,6 +1,6 @@
 /** The Whisper part of the engine: its open models, their warm-up and a lane for each. */
 import type { Clock } from '@lehr/shared';
-import { orClose } from '../../folder/open-whole.ts';
+import { closeOnFailure } from '../../folder/open-whole.ts';
 import { ModelLanes, openedModel, tunedSettings } from '../../lanes/model-lanes.ts';
 import { climbLadder, ladderFor, ROW_LADDER, RowCap } from '../../lanes/row-cap.ts';
 import type { OpenedModel, WhisperSample, WhisperToOpen } from '../../protocol/messages.ts';
@@ -21,7 +21,7 @@ export class WhisperLanes extends ModelLanes<OpenModel, WhisperSample, WhisperLa
     const settings = tunedSettings(this.parts.settings, tuned);
     const model = await openWhisperModel(folder, runtime, { ...(variant && { variant }), ...settings });
     const loadedAt = clock.monotonic();
-    const caps = await orClose(model, () => warmUpWhisper(model, settings.rowCap, clock));
+    const caps = await closeOnFailure(model, () => warmUpWhisper(model, settings.rowCap, clock));
     const warmUpMs = clock.monotonic() - loadedAt;
     this.add(ref, { model, caps });
     const { multilingual } = model.tokenizer.special;

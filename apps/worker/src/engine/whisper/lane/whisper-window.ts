@@ -180,7 +180,7 @@ export class WhisperWindow {
       segments,
       ...(words && { words }),
       tokens,
-      toldNext: this.#prompt.toldNext({ tokens, temperature, isSilence: isSilence(quality) }),
+      nextContext: this.#prompt.nextContext({ tokens, temperature, isSilence: isSilence(quality) }),
       language: this.language,
       advanceFrames,
       temperature,

@@ -60,7 +60,7 @@ export class WindowPrompt {
    * What the next window of the file is told: what this one was told and the tokens of its segments, as much as fits. A window without
    * speech adds nothing and takes nothing away. As openai/whisper's transcribe.py.
    */
-  toldNext({ tokens, temperature, isSilence }: EndOfWindow): readonly number[] {
+  nextContext({ tokens, temperature, isSilence }: EndOfWindow): readonly number[] {
     if (isSilence) return this.#told;
     if (!this.#model.conditionsOnPrevious || temperature > MAX_TEMPERATURE_TOLD) return [];
     return [...this.#told, ...tokens].slice(-roomForTold(this.#model));
