@@ -9,7 +9,7 @@ const ssr = { resolve: { conditions: resolve.conditions, externalConditions: res
 /** The files that take longest. Most of that time they wait, so they start first and run beside the others. */
 const LONG = [
   'test/worker/faults.test.ts',
-  'test/house/start.test.ts',
+  'test/repo/start.test.ts',
   'test/worker/responsive.test.ts',
   'test/e2e/speech.test.ts',
   'test/e2e/chain.test.ts',

@@ -1,7 +1,7 @@
 /** What the chart does on a real node: installed as the page says, then disturbed while jobs run. */
 import { expect } from 'vitest';
 import { JobSchema } from '../../packages/shared/src/index.ts';
-import { blocksOf, readText } from '../../test/house/readme.ts';
+import { blocksOf, readText } from '../../test/repo/readme.ts';
 import { JOBS, PROMPT, type Scene } from '../scene.ts';
 import {
   killContainer,

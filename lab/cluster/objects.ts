@@ -2,7 +2,7 @@
 import { execFileSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { ROOT } from '../../test/house/readme.ts';
+import { ROOT } from '../../test/repo/readme.ts';
 import type { ControlPlane } from './control-plane.ts';
 import type { KubeItem, Watch } from './kube.ts';
 import { programPath, setting } from './settings.ts';

@@ -2,7 +2,7 @@
 import { spawnSync } from 'node:child_process';
 import { delimiter } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { blocksOf, ROOT, readText } from '../../test/house/readme.ts';
+import { blocksOf, ROOT, readText } from '../../test/repo/readme.ts';
 import { tempFolder } from '../../test/support/tiny-models.ts';
 import { ControlPlane } from './control-plane.ts';
 import { nodes, volumes } from './nodes.ts';

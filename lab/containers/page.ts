@@ -61,7 +61,7 @@ measure of Lehr.
 ${results.map(row).join('\n')}
 
 \`Jobs\` counts those that the invariants were checked on, \`Repeated\` their attempts beyond the first. \`npm test\` has the parts that need no engine:
-[compose.yaml](../test/house/compose.test.ts), and [Redis with its users, restarted](../test/house/redis-users.test.ts).
+[compose.yaml](../test/repo/compose.test.ts), and [Redis with its users, restarted](../test/repo/redis-users.test.ts).
 
 ## Base images
 

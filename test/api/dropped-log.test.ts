@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { expect, onTestFinished, test } from 'vitest';
 import { checkRedis } from '../../apps/worker/src/programs/doctor/redis-checks.ts';
-import { blocksOf, readText } from '../house/readme.ts';
+import { blocksOf, readText } from '../repo/readme.ts';
 import { apiWorld, problemOf } from '../support/api-world.ts';
 import { installation } from '../support/installation.ts';
 import { startLehr } from '../support/lehr-process.ts';

@@ -13,7 +13,7 @@ import {
   SCOPES,
 } from '../../packages/shared/src/index.ts';
 import { keysOf } from '../../packages/shared/src/redis/index.ts';
-import { blocksOf, readText } from '../house/readme.ts';
+import { blocksOf, readText } from '../repo/readme.ts';
 import { API_KEY, type ApiWorld, apiWorld } from '../support/api-world.ts';
 import { startRedis, type TestRedis, testRedis } from '../support/redis.ts';
 

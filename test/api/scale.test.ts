@@ -23,7 +23,7 @@ import {
   ScaleSchema,
   systemClock,
 } from '../../packages/shared/src/index.ts';
-import { blocksOf, readText } from '../house/readme.ts';
+import { blocksOf, readText } from '../repo/readme.ts';
 import { API_KEY, type ApiWorld, apiWorld, MODELS, problemOf } from '../support/api-world.ts';
 import { keyHolder } from '../support/key-holder.ts';
 import { startRedis, type TestRedis } from '../support/redis.ts';

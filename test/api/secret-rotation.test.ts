@@ -4,7 +4,7 @@ import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { fingerprint } from '../../apps/api/src/access/fingerprints.ts';
 import { keysOf } from '../../packages/shared/src/redis/index.ts';
-import { blocksOf, readText } from '../house/readme.ts';
+import { blocksOf, readText } from '../repo/readme.ts';
 import { type Env, installation } from '../support/installation.ts';
 import { type LehrProcess, startLehr } from '../support/lehr-process.ts';
 import { startRedis, type TestRedis, testRedis } from '../support/redis.ts';

@@ -2,7 +2,7 @@
 import { connect, type Socket } from 'node:net';
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
 import { BodyReads } from '../../apps/api/src/http/bodies/body-reads.ts';
-import { inTurns } from '../../apps/api/src/http/in-turns.ts';
+import { fairAdmission } from '../../apps/api/src/http/fair-admission.ts';
 import { listen } from '../../apps/api/src/http/listen.ts';
 import { systemClock } from '../../packages/shared/src/index.ts';
 import { type ApiWorld, apiWorld } from '../support/api-world.ts';
@@ -23,7 +23,7 @@ const drawing = { type: 'text-to-image', input: { prompt: 'a circle' } };
 async function served(world: ApiWorld): Promise<number> {
   const listener = await listen('127.0.0.1', 0);
   onTestFinished(() => listener.close(0));
-  listener.serve(inTurns(world.app.fetch, world.parts));
+  listener.serve(fairAdmission(world.app.fetch, world.parts));
   return listener.port;
 }
 

@@ -1,6 +1,6 @@
 /** A caller with more requests than are active at a time keeps no other caller waiting. */
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
-import { inTurns } from '../../apps/api/src/http/in-turns.ts';
+import { fairAdmission } from '../../apps/api/src/http/fair-admission.ts';
 import { listen } from '../../apps/api/src/http/listen.ts';
 import { ActiveRequests } from '../../apps/api/src/http/turns/active-requests.ts';
 import { API_KEY, type ApiWorld, apiWorld, problemOf } from '../support/api-world.ts';
@@ -20,7 +20,7 @@ const MAX_ACTIVE = 16;
 async function served(world: ApiWorld): Promise<string> {
   const listener = await listen('127.0.0.1', 0);
   onTestFinished(() => listener.close(0));
-  listener.serve(inTurns(world.app.fetch, world.parts), {
+  listener.serve(fairAdmission(world.app.fetch, world.parts), {
     onConnection: () => world.parts.activeRequests.connected(),
   });
   return `http://127.0.0.1:${listener.port}`;

@@ -1,7 +1,7 @@
 /** An upload holds one of few slots: each malformed, slow or broken upload gets an answer and gives its slot back. */
 import { connect } from 'node:net';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { inTurns } from '../../apps/api/src/http/in-turns.ts';
+import { fairAdmission } from '../../apps/api/src/http/fair-admission.ts';
 import { listen } from '../../apps/api/src/http/listen.ts';
 import { Files } from '../../apps/api/src/jobs/files/files.ts';
 import { API_KEY, type ApiWorld, apiWorld, problemOf } from '../support/api-world.ts';
@@ -79,7 +79,7 @@ test('An upload that arrives too slowly is answered 408 and frees its slot', asy
 test('Callers that hang up in the middle of an upload free all of their slots', async () => {
   const world = await apiWorld(server.url);
   const listener = await listen('127.0.0.1', 0);
-  listener.serve(inTurns(world.app.fetch, world.parts));
+  listener.serve(fairAdmission(world.app.fetch, world.parts));
   const head =
     `POST /v1/files HTTP/1.1\r\nhost: lehr\r\nauthorization: Bearer ${API_KEY}\r\n` +
     `content-type: ${MULTIPART['content-type']}\r\ncontent-length: 9000\r\n\r\n`;

@@ -1,7 +1,7 @@
 import { getEventListeners } from 'node:events';
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
 import { JobWaits } from '../../apps/api/src/follow/wait.ts';
-import { inTurns } from '../../apps/api/src/http/in-turns.ts';
+import { fairAdmission } from '../../apps/api/src/http/fair-admission.ts';
 import { listen } from '../../apps/api/src/http/listen.ts';
 import { type JobId, systemClock, type TenantId } from '../../packages/shared/src/index.ts';
 import type { JobRecord } from '../../packages/shared/src/records/index.ts';
@@ -245,7 +245,7 @@ test('A closed connection ends its wait', async () => {
   const { id } = await world.post();
   const listener = await listen('127.0.0.1', 0);
   onTestFinished(() => listener.close(0));
-  listener.serve(inTurns(world.app.fetch, world.parts));
+  listener.serve(fairAdmission(world.app.fetch, world.parts));
   const hangUp = new AbortController();
   const request = fetch(`http://127.0.0.1:${listener.port}/v1/jobs/${id}?wait=30`, {
     headers: { authorization: `Bearer ${API_KEY}` },
@@ -262,7 +262,7 @@ test('When a server stops, it answers held requests with the current state of th
   const world = await apiWorld(server.url);
   const { id } = await world.post();
   const listener = await listen('127.0.0.1', 0);
-  listener.serve(inTurns(world.app.fetch, world.parts));
+  listener.serve(fairAdmission(world.app.fetch, world.parts));
   const url = `http://127.0.0.1:${listener.port}/v1/jobs`;
   const headers = { authorization: `Bearer ${API_KEY}`, 'content-type': 'application/json' };
   const polled = fetch(`${url}/${id}?wait=60`, { headers });

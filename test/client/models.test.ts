@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { writeTinyDiffusion, writeTinyWhisper } from '../../packages/demo-models/src/index.ts';
 import { parseRegistry } from '../../packages/shared/src/index.ts';
-import { blocksOf, readText } from '../house/readme.ts';
+import { blocksOf, readText } from '../repo/readme.ts';
 import { startHub } from '../support/hub-server.ts';
 import { readFiles, tinyModelFiles } from '../support/model-folders.ts';
 import { tempFolder } from '../support/tiny-models.ts';

@@ -1,7 +1,7 @@
 /** The client's types and paths are those of the OpenAPI document that the API serves. */
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { openApiDocument } from '../../infra/local/openapi-document.ts';
-import { readText } from '../house/readme.ts';
+import { readText } from '../repo/readme.ts';
 import { apiWorld } from '../support/api-world.ts';
 import { startRedis, type TestRedis } from '../support/redis.ts';
 

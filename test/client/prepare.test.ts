@@ -3,7 +3,7 @@ import { readdir } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { writeTinyWhisper } from '@lehr/demo-models';
 import { expect, test } from 'vitest';
-import { blocksOf, readText } from '../house/readme.ts';
+import { blocksOf, readText } from '../repo/readme.ts';
 import { tempFolder, tinyModels } from '../support/tiny-models.ts';
 import { lehrShell, startLehrCommand } from './lehr-command.ts';
 

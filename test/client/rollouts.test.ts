@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
 import { type Fetch, listen } from '../../apps/api/src/http/listen.ts';
 import { parseRegistry } from '../../packages/shared/src/index.ts';
-import { blocksOf, readText } from '../house/readme.ts';
+import { blocksOf, readText } from '../repo/readme.ts';
 import { API_KEY } from '../support/api-world.ts';
 import { startRedis, type TestRedis } from '../support/redis.ts';
 import { type RolloutWorld, rolloutWorld } from '../support/rollout-world.ts';

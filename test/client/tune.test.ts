@@ -3,7 +3,7 @@ import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { parseRegistry } from '../../packages/shared/src/index.ts';
-import { blocksOf, ROOT, readText } from '../house/readme.ts';
+import { blocksOf, ROOT, readText } from '../repo/readme.ts';
 import { tempFolder, tinyModels } from '../support/tiny-models.ts';
 import { lehrShell, startLehrCommand } from './lehr-command.ts';
 

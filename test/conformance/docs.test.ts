@@ -6,7 +6,7 @@ import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
 import { lehrShell } from '../client/lehr-command.ts';
-import { blocksOf, ROOT, readText } from '../house/readme.ts';
+import { blocksOf, ROOT, readText } from '../repo/readme.ts';
 import { API_KEY } from '../support/api-world.ts';
 import { bundle } from '../support/bundle.ts';
 import { startProgram } from '../support/lehr-process.ts';

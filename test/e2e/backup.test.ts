@@ -6,7 +6,7 @@ import { promisify } from 'node:util';
 import { expect, onTestFinished, test, vi } from 'vitest';
 import { keysOf } from '../../packages/shared/src/redis/index.ts';
 import { lehrShell } from '../client/lehr-command.ts';
-import { blocksOf, ROOT, readText } from '../house/readme.ts';
+import { blocksOf, ROOT, readText } from '../repo/readme.ts';
 import { type Env, installation } from '../support/installation.ts';
 import { type LehrProcess, startLehr } from '../support/lehr-process.ts';
 import { freePort } from '../support/ports.ts';

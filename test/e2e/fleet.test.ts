@@ -6,7 +6,7 @@ import { afterAll, beforeAll, expect, test, vi } from 'vitest';
 import { type ChaosWorld, chaosWorld, QUICK_STEPS, SHORT_LEASE, SLOW_STEPS } from '../chaos/chaos-world.ts';
 import { judge } from '../chaos/invariants.ts';
 import { startLehrCommand } from '../client/lehr-command.ts';
-import { blocksOf, readText } from '../house/readme.ts';
+import { blocksOf, readText } from '../repo/readme.ts';
 import { type LehrProcess, type LogLine, startProgram } from '../support/lehr-process.ts';
 import { startRedis, type TestRedis } from '../support/redis-server.ts';
 import { type SimulatedWorkerOptions, simulatedWorker } from '../support/start-simulated-worker.ts';

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { METRICS } from '../../packages/shared/src/index.ts';
-import { blocksOf, readText } from '../house/readme.ts';
+import { blocksOf, readText } from '../repo/readme.ts';
 import { startRedis, type TestRedis } from '../support/redis.ts';
 import { SAMPLES } from '../support/speech-files.ts';
 import { speechModels } from '../support/speech-models.ts';

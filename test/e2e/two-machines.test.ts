@@ -5,7 +5,7 @@ import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { expect, onTestFinished, test } from 'vitest';
-import { blocksOf, ROOT, readText } from '../house/readme.ts';
+import { blocksOf, ROOT, readText } from '../repo/readme.ts';
 import { type LehrProcess, startCommand } from '../support/lehr-process.ts';
 import { freePort } from '../support/ports.ts';
 import { startRadosgw } from '../support/radosgw.ts';

@@ -6,7 +6,7 @@ import { expect, test } from 'vitest';
 import { parse } from 'yaml';
 import { BUCKET_ACTIONS, OBJECT_ACTIONS } from '../../infra/aws/lib/s3-actions.ts';
 import { readSettings } from '../../infra/aws/lib/settings.ts';
-import { ROOT, readText } from '../house/readme.ts';
+import { ROOT, readText } from '../repo/readme.ts';
 
 /** The action that S3 asks for. */
 const ACTION_OF: Readonly<Record<string, string>> = {

@@ -5,7 +5,7 @@ import { expect, test } from 'vitest';
 import { parse } from 'yaml';
 import { z } from 'zod';
 import { ENV } from '../../packages/shared/src/index.ts';
-import { ROOT, readText } from '../house/readme.ts';
+import { ROOT, readText } from '../repo/readme.ts';
 import { CHART, EXAMPLES } from './helm.ts';
 
 type Values = Readonly<Record<string, unknown>>;

@@ -4,7 +4,7 @@ import { existsSync, readdirSync } from 'node:fs';
 import { homedir } from 'node:os';
 import { delimiter, join } from 'node:path';
 import { parseAllDocuments } from 'yaml';
-import { ROOT } from '../house/readme.ts';
+import { ROOT } from '../repo/readme.ts';
 
 export const CHART = 'infra/helm/lehr';
 export const EXAMPLES = readdirSync(join(ROOT, CHART, 'examples')).map((file) => file.replace('.yaml', ''));

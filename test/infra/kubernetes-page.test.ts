@@ -9,7 +9,7 @@ import { describe, expect, test } from 'vitest';
 import { parse } from 'yaml';
 import { parseModels } from '../../packages/shared/src/config/models-watch.ts';
 import { SCOPES } from '../../packages/shared/src/contracts/api-key.ts';
-import { blocksOf, ROOT, readText } from '../house/readme.ts';
+import { blocksOf, ROOT, readText } from '../repo/readme.ts';
 import { tempFolder } from '../support/tiny-models.ts';
 import { CHART, helm, objectsOf, template } from './helm.ts';
 import { ofKind, workloads } from './pod-facts.ts';

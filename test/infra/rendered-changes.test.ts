@@ -3,7 +3,7 @@ import { execFileSync } from 'node:child_process';
 import { appendFile, cp, readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { ROOT } from '../house/readme.ts';
+import { ROOT } from '../repo/readme.ts';
 import { tempFolder } from '../support/tiny-models.ts';
 import { CHART, helm, objectsOf, template, templateOf } from './helm.ts';
 

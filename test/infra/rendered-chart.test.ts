@@ -6,8 +6,8 @@ import { execFileSync, spawnSync } from 'node:child_process';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { parse } from 'yaml';
-import { ROOT, readText } from '../house/readme.ts';
-import { expectUsable } from '../house/variables.ts';
+import { ROOT, readText } from '../repo/readme.ts';
+import { expectUsable } from '../repo/variables.ts';
 import { CASES, CHART, helm, KUBERNETES, type KubeObject, objectsIn, objectsOf, template } from './helm.ts';
 import { type Labels, matches, ofKind, quantity, type Workload, workloads } from './pod-facts.ts';
 

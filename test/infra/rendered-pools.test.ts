@@ -5,7 +5,7 @@ import { serveHealth } from '../../apps/worker/src/parent/health.ts';
 import { openApiDocument } from '../../infra/local/openapi-document.ts';
 import { parseModels } from '../../packages/shared/src/config/models-watch.ts';
 import { covers, parsePools } from '../../packages/shared/src/fleet/scaling/pools.ts';
-import { readText } from '../house/readme.ts';
+import { readText } from '../repo/readme.ts';
 import { CASES, helm, objectsIn, objectsOf, template } from './helm.ts';
 import { ofKind, workloads } from './pod-facts.ts';
 

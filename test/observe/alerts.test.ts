@@ -10,7 +10,7 @@ import { ALERT_GROUPS } from '../../infra/observe/alerts.ts';
 import { observeFiles } from '../../infra/observe/files.ts';
 import { metricsOf } from '../../infra/observe/metrics-page.ts';
 import { objectiveAlerts } from '../../infra/observe/objectives.ts';
-import { ROOT } from '../house/readme.ts';
+import { ROOT } from '../repo/readme.ts';
 import { tempFolder } from '../support/tiny-models.ts';
 import { ALERT_CASES } from './alert-cases.ts';
 

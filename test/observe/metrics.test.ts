@@ -3,7 +3,7 @@ import { execFileSync } from 'node:child_process';
 import { METRICS } from '@lehr/shared';
 import { expect, test } from 'vitest';
 import { metricsOf } from '../../infra/observe/metrics-page.ts';
-import { ROOT, readText } from '../house/readme.ts';
+import { ROOT, readText } from '../repo/readme.ts';
 
 const NAMES = new Set<string>(Object.values(METRICS).map(({ name }) => name));
 /** Made by Prometheus from others; the beginnings of API keys; or the volume of Redis in compose. */

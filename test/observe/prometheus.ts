@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { vi } from 'vitest';
 import { stringify } from 'yaml';
-import { ROOT } from '../house/readme.ts';
+import { ROOT } from '../repo/readme.ts';
 import { startCommand } from '../support/lehr-process.ts';
 import { freePort } from '../support/ports.ts';
 import { tempFolder } from '../support/tiny-models.ts';

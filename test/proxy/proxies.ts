@@ -5,7 +5,7 @@ import { readFile, writeFile } from 'node:fs/promises';
 import { request } from 'node:https';
 import { join } from 'node:path';
 import { onTestFinished, vi } from 'vitest';
-import { ROOT } from '../house/readme.ts';
+import { ROOT } from '../repo/readme.ts';
 import { certificate } from '../support/certificate.ts';
 import { freePort } from '../support/ports.ts';
 import { tempFolder } from '../support/tiny-models.ts';

@@ -1,7 +1,7 @@
 /** The figures of docs/rollouts.md: simulated rollouts, judged after every job, with fixed seeds. */
 import { describe, expect, test } from 'vitest';
 import { FALSE_ALARM_RATE } from '../../packages/shared/src/index.ts';
-import { readText } from '../house/readme.ts';
+import { readText } from '../repo/readme.ts';
 import { Random } from '../support/random.ts';
 import { type Alarm, type SimulatedRollout, simulateRollout } from '../support/simulated-rollout.ts';
 

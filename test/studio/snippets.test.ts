@@ -7,7 +7,7 @@ import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { type Language, requestAgain, snippetOf } from '../../apps/studio/src/job/snippets.ts';
 import { type Job, JobListSchema, JobSchema } from '../../packages/shared/src/index.ts';
-import { ROOT } from '../house/readme.ts';
+import { ROOT } from '../repo/readme.ts';
 import { bundle } from '../support/bundle.ts';
 import { startRedis, type TestRedis } from '../support/redis.ts';
 import { SAMPLES } from '../support/speech-files.ts';

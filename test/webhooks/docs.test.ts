@@ -9,7 +9,7 @@ import { nativeRenderer } from '../../apps/api/src/dialects/native/native-render
 import { listen } from '../../apps/api/src/http/listen.ts';
 import { openWebhooks } from '../../apps/api/src/webhooks/parts.ts';
 import { METRICS, WEBHOOK_EVENTS } from '../../packages/shared/src/index.ts';
-import { blocksOf, ROOT, readText } from '../house/readme.ts';
+import { blocksOf, ROOT, readText } from '../repo/readme.ts';
 import { API_KEY, type ApiWorld, apiWorld } from '../support/api-world.ts';
 import { bundle } from '../support/bundle.ts';
 import { type LehrProcess, startCommand, startProgram } from '../support/lehr-process.ts';

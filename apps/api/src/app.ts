@@ -3,7 +3,7 @@ import { OpenAPIHono } from '@hono/zod-openapi';
 import { methodNotAllowed } from 'hono/method-not-allowed';
 import { answerErrors, answerMethodNotAllowed, answerNotFound } from './dialects/answer-errors.ts';
 import { dialectRoutes } from './dialects/routes.ts';
-import { refuseLate } from './http/in-turns.ts';
+import { refuseLate } from './http/fair-admission.ts';
 import type { ApiEnv } from './http/middleware/api-env.ts';
 import { authenticate } from './http/middleware/auth.ts';
 import { findCallerAddress } from './http/middleware/caller-address.ts';

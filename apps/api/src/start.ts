@@ -23,7 +23,7 @@ import { type ApiConfig, isLoopback } from './base/env.ts';
 import { StartError } from './base/start-error.ts';
 import { checkSecrets } from './check-secrets.ts';
 import { endRevokedStreams } from './follow/streams.ts';
-import { connectionOwner, inTurns } from './http/in-turns.ts';
+import { connectionOwner, fairAdmission } from './http/fair-admission.ts';
 import { type Listeners, openListeners } from './http/listeners.ts';
 import { countExpired, countJanitor } from './jobs/count-ends.ts';
 import { sweepOutputs } from './jobs/files/sweep-outputs.ts';
@@ -72,7 +72,7 @@ export async function startApi({ config, models }: Settings<ApiConfig>, log: Log
     const hasOperationsApp = operationsPort !== undefined;
     const create = roles.includes('http') ? createApp : createHealthApp;
     listeners.serve({
-      app: inTurns(create(parts, hasOperationsApp).fetch, parts),
+      app: fairAdmission(create(parts, hasOperationsApp).fetch, parts),
       onConnection: () => parts.activeRequests.connected(),
       ownerOf: connectionOwner(parts),
       operations: hasOperationsApp ? createOperationsApp(parts).fetch : undefined,

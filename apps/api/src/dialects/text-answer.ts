@@ -1,7 +1,7 @@
 /** Answers a call with the result of its text job. */
 import { LehrError } from '@lehr/shared';
 import type { Context } from 'hono';
-import { inactive } from '../http/in-turns.ts';
+import { inactive } from '../http/fair-admission.ts';
 import type { ApiEnv } from '../http/middleware/api-env.ts';
 import type { SucceededRecord } from '../jobs/requests/hold.ts';
 import type { MadeJob } from '../jobs/requests/make-job.ts';

@@ -3,7 +3,7 @@ import { createRoute, z } from '@hono/zod-openapi';
 import { LehrError } from '@lehr/shared';
 import { refusal } from '../base/field-problems.ts';
 import { checkJsonShape, MAX_DEPTH, MAX_VALUES } from '../http/bodies/json-shape.ts';
-import { inactive } from '../http/in-turns.ts';
+import { inactive } from '../http/fair-admission.ts';
 import { guardQuota, requires } from '../http/middleware/auth.ts';
 import { BEARER, problemsWithKey } from '../http/responses.ts';
 import type { StoredFile } from '../jobs/files/files.ts';

@@ -6,7 +6,7 @@ import { LehrError, TranscriptSchema } from '@lehr/shared';
 import type { Context } from 'hono';
 import { HTTPException } from 'hono/http-exception';
 import type { InlineAudio } from '../../http/bodies/inline-audio.ts';
-import { inactive } from '../../http/in-turns.ts';
+import { inactive } from '../../http/fair-admission.ts';
 import type { ApiEnv } from '../../http/middleware/api-env.ts';
 import { authenticate, guardQuota, requires } from '../../http/middleware/auth.ts';
 import { countRefusals } from '../../http/middleware/observe.ts';

@@ -7,7 +7,7 @@ import { formatTranscript, type JobEvent, LehrError, type Transcript, Transcript
 import type { Context } from 'hono';
 import { eventStream, SSE_HEADERS } from '../../follow/sse.ts';
 import { enterStream, holderOf, orLeave, type StreamPlace } from '../../follow/streams.ts';
-import { inactive } from '../../http/in-turns.ts';
+import { inactive } from '../../http/fair-admission.ts';
 import type { ApiEnv } from '../../http/middleware/api-env.ts';
 import { guardQuota, requires } from '../../http/middleware/auth.ts';
 import { countRefusals } from '../../http/middleware/observe.ts';

@@ -9,7 +9,7 @@ import type { InlineAudio } from '../bodies/inline-audio.ts';
 import { checkJsonShape } from '../bodies/json-shape.ts';
 import type { LargeBodies } from '../bodies/large-bodies.ts';
 import { TenantTurns } from '../bodies/tenant-turns.ts';
-import { inactive } from '../in-turns.ts';
+import { inactive } from '../fair-admission.ts';
 import type { ApiEnv } from './api-env.ts';
 
 /** Parsed on the event loop up to this size; without its inline audio no body may be larger. */

@@ -3,7 +3,7 @@ import { type Clock, type JobId, LehrError } from '@lehr/shared';
 import type { JobRecord, RecordStore } from '@lehr/shared/records';
 import type { Context } from 'hono';
 import type { JobWaits } from '../../follow/wait.ts';
-import { inactive } from '../../http/in-turns.ts';
+import { inactive } from '../../http/fair-admission.ts';
 import type { ApiEnv } from '../../http/middleware/api-env.ts';
 import { findJob } from '../find.ts';
 import { isOver } from '../present.ts';

@@ -12,7 +12,7 @@ import type { JobRecord } from '@lehr/shared/records';
 import type { Context } from 'hono';
 import { quotaHeaders } from '../../access/quotas.ts';
 import type { JobWaits } from '../../follow/wait.ts';
-import { inactive } from '../../http/in-turns.ts';
+import { inactive } from '../../http/fair-admission.ts';
 import type { ApiEnv } from '../../http/middleware/api-env.ts';
 import type { Hook } from '../../webhooks/hook.ts';
 import { metricLabels } from '../count-ends.ts';

@@ -2,7 +2,7 @@ import { createRoute, z } from '@hono/zod-openapi';
 import { JobSchema } from '@lehr/shared';
 import type { JobRecord } from '@lehr/shared/records';
 import { followByPolling } from '../../follow/event-feed.ts';
-import { inactive } from '../../http/in-turns.ts';
+import { inactive } from '../../http/fair-admission.ts';
 import { requires } from '../../http/middleware/auth.ts';
 import { answerJson } from '../../http/middleware/own-headers.ts';
 import { BEARER, problemsWithKey } from '../../http/responses.ts';

@@ -22,7 +22,7 @@ test('The tables of docs/settings.md are those that npm run docs makes from the 
 });
 
 test('start.test.ts runs every shell block of the README and of CONTRIBUTING', () => {
-  const tests = readText('test/house/start.test.ts');
+  const tests = readText('test/repo/start.test.ts');
   for (const page of PAGES) {
     for (const { language, label, text } of blocksOf(readText(page))) {
       if (language === 'sh') expect(tests, text).toContain(`shellBlock('${label}')`);

@@ -15,11 +15,11 @@ interface TurnParts {
   readonly trustedProxies: readonly string[];
 }
 
-/** Of requests that `inTurns` has taken: finding a line means hashing a key. */
+/** Of requests that `fairAdmission` has taken: finding a line means hashing a key. */
 const lines = new WeakMap<IncomingMessage, string>();
 
 /** A request that waits for too long goes to the app as well, which refuses it. */
-export function inTurns(app: App, { activeRequests, callerLines, trustedProxies }: TurnParts): Fetch {
+export function fairAdmission(app: App, { activeRequests, callerLines, trustedProxies }: TurnParts): Fetch {
   const addressOf = callerAddress(trustedProxies);
   return async (request, { incoming, outgoing }) => {
     const arrivedAt = performance.now();
