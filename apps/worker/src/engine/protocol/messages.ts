@@ -1,6 +1,6 @@
 /**
  * The messages between the worker and its engine process: tagged unions, sent with the structured-clone serialization of
- * Node's IPC channel. protocol.test.ts snapshots one message of each type, so a change of the wire shows in review. No
+ * Node's IPC channel. messages.test.ts snapshots one message of each type, so a change of the wire shows in review. No
  * message carries a tensor: pixels and checkpoints travel as bytes, a log-mel window as floats.
  */
 import type { PlainError, Tuned } from '@lehr/shared';

@@ -35,7 +35,7 @@ export interface DecoderConfig {
 
 export const USE_CACHE = 'use_cache_branch';
 export const CACHE_POSITION = 'cache_position';
-/** Added by models/whisper/rewire-decoder.ts. `[batch, 1]`, int64: the position of the new token in its row's text. */
+/** Added by whisper/folder/rewire-decoder.ts. `[batch, 1]`, int64: the position of the new token in its row's text. */
 export const POSITIONS_INPUT = 'lehr.positions';
 /** Added with it. `[batch, 1, 1, slot + 1]`: 0 where a row has a token, very negative where its slot is empty. */
 export const MASK_INPUT = 'lehr.mask';

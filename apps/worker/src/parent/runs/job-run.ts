@@ -38,7 +38,7 @@ export abstract class JobRun implements Attempt {
   readonly claimedAt: number;
   /** Of this attempt; absent when its request is not traced. */
   span: Span | undefined;
-  /** Of a job without a record (direct/direct-runs.ts): what it really costs, estimated engine ms, once that is known. */
+  /** Of a job without a record (intake/direct-runs.ts): what it really costs, estimated engine ms, once that is known. */
   direct: { costMs?: number } | undefined;
   readonly #abort = new AbortController();
   #stop: StopReason | undefined;

@@ -16,7 +16,7 @@ import type { InputShares } from './input-shares.ts';
 import type { JobRun, SampleRun } from './job-run.ts';
 import type { LaneRows } from './lane-rows.ts';
 
-/** Writes the progress of jobs (fleet/progress.ts). */
+/** Writes the progress of jobs (reports/progress.ts). */
 interface ProgressListener {
   note(run: JobRun): void;
   forget(run: JobRun): void;

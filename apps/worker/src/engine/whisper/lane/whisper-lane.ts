@@ -9,7 +9,7 @@
  *
  * How windows that arrived at different times share a decoder call: exported decoders take the position of a token from
  * the length of the past, so all rows of a call would need texts of equal length. The graph is therefore rewired at load
- * (models/whisper/rewire-decoder.ts): each row has its own slot for its past, its own position and its own mask, and one
+ * (whisper/folder/rewire-decoder.ts): each row has its own slot for its past, its own position and its own mask, and one
  * batch takes any window at the next token. A graph that cannot be rewired runs aligned: see window-batches.ts.
  *
  * admit-windows.ts decides which windows are encoded, and when.
