@@ -73,7 +73,7 @@ function tableRows(part: string): string[][] {
   return lines.map((line) => [...line.split('|')[1].matchAll(/`([\w./-]+)`/g)].map(([, name]) => name));
 }
 
-/** The longest name of the table that a path begins with: a folder is one room with all that is below it and has no name of its own. */
+/** The longest name of the table that a path begins with: a folder without a row belongs to the room above it. */
 function roomIn(names: readonly string[]): (path: string) => string {
   return (path) => {
     const parts = path.split('/');
