@@ -36,13 +36,13 @@ const LONG = [
   'test/e2e/footprint.test.ts',
   'test/e2e/log-canary.test.ts',
   'test/worker/cancels.test.ts',
-  'test/fuzz/fuzz.test.ts',
-  'test/neighbours/neighbours.test.ts',
+  'lab/fuzz/fuzz.test.ts',
+  'lab/noisy-tenants/noisy-tenants.test.ts',
   'test/contracts/object-store.test.ts',
 ];
 
 /** Rows of the fault suite that hold the architecture; `npm run test:chaos` runs all of them. */
-const PINNED_FAULTS = ['f06-cut', 'f12', 'f15', 'f16'].map((row) => `test/chaos/${row}-*.test.ts`);
+const PINNED_FAULTS = ['f06-cut', 'f12', 'f15', 'f16'].map((row) => `lab/chaos/${row}-*.test.ts`);
 
 /** vitest's own limit for a poll is one second, which a busy machine can exceed. */
 const poll = { timeout: 15_000 };
@@ -98,13 +98,12 @@ export default defineConfig({
         test: {
           name: 'whole',
           include: [
-            'test/!(chaos)/**/*.test.ts',
-            'lab/**/*.test.ts',
-            'test/chaos/removed-jobs.test.ts',
+            'test/**/*.test.ts',
+            'lab/!(chaos)/**/*.test.ts',
+            'lab/chaos/removed-jobs.test.ts',
             ...PINNED_FAULTS,
           ],
           globalSetup: ['test/support/build.ts'],
-          exclude: ['test/bench/**'],
           testTimeout: 120_000,
           hookTimeout: 120_000,
           expect: { poll },

@@ -1,10 +1,10 @@
 /** Jobs on an installation of Lehr, with what the invariants of the fault suite need to judge them. */
 import { vi } from 'vitest';
 import { openObjectStore } from '../packages/shared/src/objects/index.ts';
-import { History } from '../test/chaos/history.ts';
-import { type JudgedWorld, judge, type Verdict } from '../test/chaos/invariants.ts';
-import { type JobFields, RecordedClient } from '../test/chaos/recorded-client.ts';
 import type { Received } from '../test/support/webhook-receiver.ts';
+import { History } from './chaos/history.ts';
+import { type JudgedWorld, judge, type Verdict } from './chaos/invariants.ts';
+import { type JobFields, RecordedClient } from './chaos/recorded-client.ts';
 
 /** Of objects that belong to a job. */
 const PREFIXES = ['out/', 'in/', 'checkpoints/'];

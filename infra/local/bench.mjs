@@ -1,5 +1,5 @@
 /**
- * npm run bench [-- part of a file name ...] [--only policy,claim] [--quick] [--readme] [--write] [--page]: runs test/bench/*.bench.ts
+ * npm run bench [-- part of a file name ...] [--only policy,claim] [--quick] [--readme] [--write] [--page]: runs lab/bench/*.bench.ts
  * one after the other, prints one table, and makes the report. --readme: the files of the README's table, and --write. --write: the tables
  * of README and docs are made again from the results, and benches that write a table by themselves write it. --page: measures nothing.
  */
@@ -14,7 +14,7 @@ import { ensureBuilt, ensureModules, fromSource } from './modules.mjs';
 import { Problem } from './problem.mjs';
 import { ensureServices } from './programs.mjs';
 
-const FOLDER = join(ROOT, 'test/bench');
+const FOLDER = join(ROOT, 'lab/bench');
 const OPTIONS = {
   only: { type: 'string', multiple: true, default: [] },
   quick: { type: 'boolean', default: false },
@@ -29,7 +29,7 @@ async function main() {
   const { values, positionals } = await readCommandLine({ options: OPTIONS, help });
   await ensureModules({ signal });
   await import('./typescript.mjs');
-  const bench = await import('../../test/bench/report/make.ts');
+  const bench = await import('../../lab/bench/report/make.ts');
   const broken = [];
   if (!values.page) {
     await ensureServices({ say, signal });
@@ -68,7 +68,7 @@ async function runAll(files, { quick: isQuick, write }, bench) {
       say(`      ${row.value.toPrecision(3)} (${row.min.toPrecision(3)} .. ${row.max.toPrecision(3)})`);
     };
     const flags = [...(isQuick ? ['--quick'] : []), ...(write ? ['--write'] : [])];
-    const args = fromSource('test/bench/run.ts', join(FOLDER, file), ...flags);
+    const args = fromSource('lab/bench/run.ts', join(FOLDER, file), ...flags);
     const code = await runCommand(process.execPath, args, { signal, onMessage });
     signal.throwIfAborted();
     const seconds = (performance.now() - startedAt) / 1000;

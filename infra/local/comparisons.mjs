@@ -10,7 +10,7 @@ import { Problem } from './problem.mjs';
 import { ensureServices } from './programs.mjs';
 
 const OPTIONS = { again: { type: 'boolean', default: false }, only: { type: 'string' } };
-/** By the name of the npm script, which is also that of the folder in test/. */
+/** By the name of the npm script, which is also that of the folder in lab/. */
 const PROGRAMS = {
   peers: {
     does: 'Compares Lehr with Ray Serve, BentoML, LitServe, FastAPI, Celery and BullMQ; needs Python and about 1.5 GB.',
@@ -26,7 +26,7 @@ runMain(main);
 
 async function main([name, ...args]) {
   const { does, page } = PROGRAMS[name];
-  const folder = `test/${name}`;
+  const folder = `lab/${name}`;
   const sections = sectionsIn(folder);
   const help = () => helpText({ name, does, folder, page, sections });
   const { values, positionals } = await readCommandLine({ args, options: OPTIONS, help });

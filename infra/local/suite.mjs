@@ -1,6 +1,6 @@
 /**
  * npm run device, fuzz, simulate, soak, test:chaos and test:neighbours: each installs and builds what it needs, and runs its program of
- * test/ with the options. Rows of faults that are not run keep their earlier results in test/chaos/results.json.
+ * lab/ with the options. Rows of faults that are not run keep their earlier results in lab/chaos/results.json.
  */
 import './node-version.mjs';
 import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
@@ -13,8 +13,8 @@ import { ensureBuilt, ensureModules, fromSource } from './modules.mjs';
 import { ensurePrograms, ensureServices } from './programs.mjs';
 
 const VITEST = join(ROOT, 'node_modules/vitest/vitest.mjs');
-const RESULTS = join(ROOT, 'test/chaos/results.json');
-const PAGE = join(ROOT, 'docs/faults.md');
+const RESULTS = join(ROOT, 'lab/chaos/results.json');
+const PAGE = join(ROOT, 'lab/faults.md');
 const SOAK_OPTIONS = {
   minutes: { type: 'string', default: '30' },
   seed: { type: 'string', default: '5' },
@@ -26,7 +26,7 @@ All of Lehr under load, with a random fault every 20 seconds.
 
   --minutes N   how long (default 30)
   --seed N      of the load and the faults (default 5)
-  --write       adds the result to docs/faults.md
+  --write       adds the result to lab/faults.md
   --help        prints this
 `;
 
@@ -37,12 +37,12 @@ const FAULTS = [ensurePrograms, ensureModules, ensureBuilt];
 
 /** By the name that package.json gives. */
 const SUITES = {
-  chaos: { needs: FAULTS, run: (filters) => runFaults(['test/chaos/vitest.config.ts', ...filters]) },
-  device: { needs: [ensureModules], run: runs('test/device/run.ts') },
-  fuzz: { needs: ATTACKED, run: runs('test/fuzz/run.ts') },
-  neighbours: { needs: ATTACKED, run: runs('test/neighbours/run.ts') },
-  simulate: { needs: [ensureServices, ensureModules], run: runs('test/simulation/run.ts') },
-  'simulate scaling': { needs: [ensureModules], run: runs('test/simulation/scaling/run.ts') },
+  chaos: { needs: FAULTS, run: (filters) => runFaults(['lab/chaos/vitest.config.ts', ...filters]) },
+  device: { needs: [ensureModules], run: runs('lab/device/run.ts') },
+  fuzz: { needs: ATTACKED, run: runs('lab/fuzz/run.ts') },
+  neighbours: { needs: ATTACKED, run: runs('lab/noisy-tenants/run.ts') },
+  simulate: { needs: [ensureServices, ensureModules], run: runs('lab/simulation/run.ts') },
+  'simulate scaling': { needs: [ensureModules], run: runs('lab/simulation/scaling/run.ts') },
   soak: { needs: FAULTS, options: SOAK_OPTIONS, run: runSoak },
 };
 
@@ -58,10 +58,10 @@ runMain(async ([name, ...args]) => {
 });
 
 function runSoak({ minutes, seed, write }) {
-  return runFaults(['test/chaos/soak/vitest.config.ts'], { SOAK_MINUTES: minutes, SOAK_SEED: seed }, write);
+  return runFaults(['lab/chaos/soak/vitest.config.ts'], { SOAK_MINUTES: minutes, SOAK_SEED: seed }, write);
 }
 
-/** Runs files of test/chaos, which write a file for each result, and adds these to the page and to the results that it is made from. */
+/** Runs files of lab/chaos, which write a file for each result, and adds these to the page and to the results that it is made from. */
 async function runFaults(config, env = {}, writes = true) {
   const folder = await mkdtemp(join(tmpdir(), 'lehr-chaos-'));
   try {
@@ -76,7 +76,7 @@ async function runFaults(config, env = {}, writes = true) {
 
 async function writeFaultsPage(folder) {
   await import('./typescript.mjs');
-  const { faultsPage, sorted } = await import('../../test/chaos/faults-page.ts');
+  const { faultsPage, sorted } = await import('../../lab/chaos/faults-page.ts');
   const read = async (file) => JSON.parse(await readFile(file, 'utf8'));
   const names = await readdir(folder);
   const added = await Promise.all(names.map((name) => read(join(folder, name))));

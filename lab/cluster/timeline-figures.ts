@@ -1,5 +1,5 @@
 /** The figures of lab/cluster.md that are read off a timeline. */
-import type { Verdict } from '../../test/chaos/invariants.ts';
+import type { Verdict } from '../chaos/invariants.ts';
 import type { WorkerStory } from './bridge.ts';
 import { firstTime, type Timeline } from './timeline.ts';
 

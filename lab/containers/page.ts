@@ -48,7 +48,7 @@ export function page(
 
 [Containers on one machine](../docs/compose.md) says how Lehr is run in containers. This page says what was seen when \`npm run lab -- containers\` did it: a
 Docker Engine, [compose.yaml](../infra/compose.yaml), and what happens to containers while jobs run. After each scene that has jobs, the invariants
-I1 to I7 of [Faults](../docs/faults.md) were checked: every accepted job ended once, its picture and its webhook are there, and a deleted job leaves nothing in
+I1 to I7 of [Faults](faults.md) were checked: every accepted job ended once, its picture and its webhook are there, and a deleted job leaves nothing in
 Redis or the store.
 
 Written on ${new Date().toISOString().slice(0, 10)}: ${results.length - failed.length} of ${scenes.length} scenes passed, ${failed.length} failed${without.length > 0 ? `, and these have no result: ${without.join(', ')}` : ''}. ${run ? oneRun(run) : severalRuns(results)}

@@ -2,8 +2,8 @@
 import { expect, onTestFinished, test } from 'vitest';
 import { deleteDueLeftovers, deleteLeftovers } from '../../apps/api/src/jobs/leftovers.ts';
 import { boundRecords } from '../../apps/api/src/jobs/room/record-room.ts';
+import { keysWith } from '../../lab/chaos/redis-admin.ts';
 import { type JobId, systemClock } from '../../packages/shared/src/index.ts';
-import { keysWith } from '../chaos/redis-admin.ts';
 import { type ApiWorld, apiWorld, jobOf, problemOf } from '../support/api-world.ts';
 import { installation } from '../support/installation.ts';
 import { type KeyHolder, keyHolder } from '../support/key-holder.ts';

@@ -3,8 +3,14 @@ import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
-import { type ChaosWorld, chaosWorld, QUICK_STEPS, SHORT_LEASE, SLOW_STEPS } from '../chaos/chaos-world.ts';
-import { judge } from '../chaos/invariants.ts';
+import {
+  type ChaosWorld,
+  chaosWorld,
+  QUICK_STEPS,
+  SHORT_LEASE,
+  SLOW_STEPS,
+} from '../../lab/chaos/chaos-world.ts';
+import { judge } from '../../lab/chaos/invariants.ts';
 import { startLehrCommand } from '../client/lehr-command.ts';
 import { blocksOf, readText } from '../repo/readme.ts';
 import { type LehrProcess, type LogLine, startProgram } from '../support/lehr-process.ts';

@@ -1,4 +1,4 @@
-/** The text tasks through API, queue, worker and engine, with the real exports of test/real/text. */
+/** The text tasks through API, queue, worker and engine, with the real exports of lab/real/text. */
 import { readFileSync } from 'node:fs';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { estimateTokens, type Job, type JobId, textCostMs } from '../../packages/shared/src/index.ts';

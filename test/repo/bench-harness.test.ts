@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { type Figure, isMet, machine, measure, percentile, table } from '../bench/harness.ts';
+import { type Figure, isMet, machine, measure, percentile, table } from '../../lab/bench/harness.ts';
 
 /** A figure whose sides return the given numbers in turn, and a record of what was called. */
 function ratioOf(ours: readonly number[], baseline: readonly number[], options = {}) {

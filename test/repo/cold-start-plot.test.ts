@@ -1,8 +1,8 @@
 /** The plot of the cold starts: drawn from measured parts, and the one in docs from the table beside it. */
 import { parseHTML } from 'linkedom';
 import { expect, test } from 'vitest';
-import { type ColdBar, coldStartPlot } from '../bench/cold-start-plot.ts';
-import { PARTS, type Parts } from '../bench/cold-starts.ts';
+import { type ColdBar, coldStartPlot } from '../../lab/bench/cold-start-plot.ts';
+import { PARTS, type Parts } from '../../lab/bench/cold-starts.ts';
 import { readText } from './readme.ts';
 
 const parts = (times: readonly number[]): Parts =>

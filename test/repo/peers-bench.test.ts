@@ -5,10 +5,10 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import { expect, test } from 'vitest';
-import { cpuSeconds } from '../peers/cpu.ts';
-import { peersPage, readPeerResults } from '../peers/page.ts';
-import { closedLoop, type Drawing, drawings, openLoop } from '../peers/pictures/load.ts';
-import { inParallel } from '../peers/queue/program.ts';
+import { cpuSeconds } from '../../lab/peers/cpu.ts';
+import { peersPage, readPeerResults } from '../../lab/peers/page.ts';
+import { closedLoop, type Drawing, drawings, openLoop } from '../../lab/peers/pictures/load.ts';
+import { inParallel } from '../../lab/peers/queue/program.ts';
 import { Random } from '../support/random.ts';
 import { tempFolder } from '../support/tiny-models.ts';
 import { blocksOf, ROOT, readText } from './readme.ts';
@@ -95,8 +95,8 @@ test('The commands of lab/peers.md start locust and autocannon with the classic 
     env,
   });
   const [locust, autocannon] = (await readFile(calls, 'utf8')).split('\n');
-  expect(locust).toContain('locust 256 --locustfile test/peers/t2i.locust.py --headless --users 8');
-  expect(readText('test/peers/t2i.locust.py')).toContain('self.client.post("/t2i"');
+  expect(locust).toContain('locust 256 --locustfile lab/peers/t2i.locust.py --headless --users 8');
+  expect(readText('lab/peers/t2i.locust.py')).toContain('self.client.post("/t2i"');
   expect(autocannon).toContain('--connections 8 --duration 60');
   expect(autocannon).toContain('authorization=Bearer a-key');
   expect(autocannon).toContain('"width":256,"height":256,"inference_steps":20');

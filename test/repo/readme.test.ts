@@ -3,9 +3,9 @@ import { existsSync, readdirSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import { expect, test } from 'vitest';
 import { envTable, withEnvTable } from '../../infra/local/env-table.ts';
+import { faultsPage, type Results } from '../../lab/chaos/faults-page.ts';
 import { ENV } from '../../packages/shared/src/config/env.ts';
 import { MOVES } from '../../packages/shared/src/records/index.ts';
-import { faultsPage, type Results } from '../chaos/faults-page.ts';
 import { blocksOf, ROOT, readText, shellBlock } from './readme.ts';
 
 const PAGES = ['README.md', 'CONTRIBUTING.md'];
@@ -59,8 +59,8 @@ test('docs/README.md links to every other page of docs', () => {
 });
 
 test('The page of faults is the one that the results of the fault suite make', () => {
-  const results = JSON.parse(readText('test/chaos/results.json')) as Results;
-  expect(readText('docs/faults.md')).toBe(faultsPage(results));
+  const results = JSON.parse(readText('lab/chaos/results.json')) as Results;
+  expect(readText('lab/faults.md')).toBe(faultsPage(results));
 });
 
 test('Every link of a page to a file of the repository leads to a file', () => {

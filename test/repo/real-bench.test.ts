@@ -2,11 +2,11 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { supportCard } from '../real/card.ts';
-import { loggedKinds } from '../real/clients/logged-kinds.ts';
-import { readResults, realPage } from '../real/page.ts';
-import { runSection } from '../real/run-section.ts';
-import type { Row, Section, SectionResults } from '../real/section.ts';
+import { supportCard } from '../../lab/real/card.ts';
+import { loggedKinds } from '../../lab/real/clients/logged-kinds.ts';
+import { readResults, realPage } from '../../lab/real/page.ts';
+import { runSection } from '../../lab/real/run-section.ts';
+import type { Row, Section, SectionResults } from '../../lab/real/section.ts';
 import { plainWaveform } from '../support/audio-golden.ts';
 import { wav } from '../support/speech-files.ts';
 import { tempFolder } from '../support/tiny-models.ts';

@@ -1,5 +1,5 @@
 /**
- * The pipelines of test/real/diffusion: real exports with few channels and random weights, and what diffusers draws with them
+ * The pipelines of lab/real/diffusion: real exports with few channels and random weights, and what diffusers draws with them
  * in torch. Their graphs are compressed, so a fixture is unpacked into a temporary folder first.
  */
 import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
@@ -12,7 +12,7 @@ import { LaneSample } from '../../apps/worker/src/engine/diffusion/lane/lane-sam
 import type { DiffusionSample, SampleId } from '../../apps/worker/src/engine/protocol/messages.ts';
 import type { SamplerName } from '../../packages/shared/src/index.ts';
 
-const FIXTURES = new URL('../real/diffusion/fixtures/', import.meta.url).pathname;
+const FIXTURES = new URL('../../lab/real/diffusion/fixtures/', import.meta.url).pathname;
 
 /** Two numbers, height or top first, as in diffusers. */
 type Pair = readonly [number, number];

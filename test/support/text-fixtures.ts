@@ -1,9 +1,9 @@
-/** The models of test/real/text: real exports with random weights, and what transformers computes with them in torch. */
+/** The models of lab/real/text: real exports with random weights, and what transformers computes with them in torch. */
 import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join, relative } from 'node:path';
 import { gunzipSync } from 'node:zlib';
 
-const FIXTURES = new URL('../real/text/fixtures/', import.meta.url).pathname;
+const FIXTURES = new URL('../../lab/real/text/fixtures/', import.meta.url).pathname;
 
 export interface EncodedCase {
   readonly text: string;

@@ -1,4 +1,4 @@
-/** All of Lehr as real processes with the real text models of test/real/text. */
+/** All of Lehr as real processes with the real text models of lab/real/text. */
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { LehrProcess } from './lehr-process.ts';

@@ -1,5 +1,5 @@
 /**
- * The exports of test/real/whisper/fixtures: the graphs of the real exporter with tiny random weights, and what transformers writes
+ * The exports of lab/real/whisper/fixtures: the graphs of the real exporter with tiny random weights, and what transformers writes
  * with them in PyTorch. The graphs are compressed, so a form is unpacked into a folder first.
  */
 import { cpSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
@@ -9,7 +9,7 @@ import { logMelWindow } from '../../apps/worker/src/parent/audio/log-mel.ts';
 import { plainWaveform, sampleFile } from './audio-golden.ts';
 import type { WhisperEngine, WindowInput } from './whisper-engine.ts';
 
-const FIXTURES = new URL('../real/whisper/fixtures/', import.meta.url).pathname;
+const FIXTURES = new URL('../../lab/real/whisper/fixtures/', import.meta.url).pathname;
 
 export interface TransformersCase {
   readonly sample: string;

@@ -1,5 +1,5 @@
 /**
- * The diffusion families, from exports that Optimum made, against diffusers in torch: the fixtures of test/real/diffusion. All
+ * The diffusion families, from exports that Optimum made, against diffusers in torch: the fixtures of lab/real/diffusion. All
  * cases of a fixture share UNet runs, although their samplers, steps and guidance differ, and each must still end as in torch.
  */
 import { mkdtemp, rm } from 'node:fs/promises';

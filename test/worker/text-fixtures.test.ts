@@ -1,4 +1,4 @@
-/** Real exports of small text models, against what transformers computes with them (test/real/text). */
+/** Real exports of small text models, against what transformers computes with them (lab/real/text). */
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';

@@ -8,10 +8,10 @@ import { join } from 'node:path';
 import { beforeAll, expect, onTestFinished, test } from 'vitest';
 import { onnxRuntime } from '../../apps/worker/src/engine/runtime/onnx.ts';
 import type { Provider, RuntimeSession } from '../../apps/worker/src/engine/runtime/runtime.ts';
+import { differenceOf } from '../../lab/device/figures.ts';
+import { openPictureEngine, type PictureEngine, pixelsOf } from '../../lab/device/picture-engine.ts';
+import { type SmallGraph, writeGraph } from '../../lab/device/small-graphs.ts';
 import { writeTinyDiffusion } from '../../packages/demo-models/src/index.ts';
-import { differenceOf } from '../device/figures.ts';
-import { openPictureEngine, type PictureEngine, pixelsOf } from '../device/picture-engine.ts';
-import { type SmallGraph, writeGraph } from '../device/small-graphs.ts';
 import { hasSoftwareVulkan, useSoftwareVulkan } from '../support/software-vulkan.ts';
 
 beforeAll(useSoftwareVulkan);

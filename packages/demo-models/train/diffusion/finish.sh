@@ -21,6 +21,6 @@ cd "$here"
 cd "$root"
 npm run build
 npx vitest run test/worker/demo-parity.test.ts
-program test/bench/demo-sheet.ts docs/demo-sheet.png
-[ "${2:-}" != choices ] || program test/bench/demo-choices.ts 60
+program lab/bench/demo-sheet.ts docs/demo-sheet.png
+[ "${2:-}" != choices ] || program lab/bench/demo-choices.ts 60
 npm run bench -- demo-diffusion

@@ -47,7 +47,7 @@ interface Case {
   readonly wanted: readonly (readonly WindowWord[])[];
 }
 
-const RECORDED = new URL('../../../../../test/real/whisper/fixtures/word-limits.json', import.meta.url);
+const RECORDED = new URL('../../../../../lab/real/whisper/fixtures/word-limits.json', import.meta.url);
 const cases = JSON.parse(readFileSync(RECORDED, 'utf8')) as Case[];
 
 describe('limitWords', () => {

@@ -155,7 +155,7 @@ describe('recording mel', () => {
     readonly samples: Readonly<Record<string, number>>;
   }
 
-  /** What openai-whisper makes of a recording of 70 s; test/real/whisper/make_long_mel.py made it. */
+  /** What openai-whisper makes of a recording of 70 s; lab/real/whisper/make_long_mel.py made it. */
   const golden: {
     readonly seed: number;
     readonly length: number;
@@ -164,7 +164,7 @@ describe('recording mel', () => {
     readonly first16: readonly number[];
     readonly windows: readonly GoldenWindow[];
   } = JSON.parse(
-    readFileSync(new URL('../../../../../test/real/whisper/fixtures/long-mel.json', import.meta.url), 'utf8'),
+    readFileSync(new URL('../../../../../lab/real/whisper/fixtures/long-mel.json', import.meta.url), 'utf8'),
   );
 
   /** As in log-mel.test.ts. */

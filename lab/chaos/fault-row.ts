@@ -1,0 +1,68 @@
+/** One row of lab/faults.md: a test that injects a fault, and the result that it writes for the table. */
+import { writeFile } from 'node:fs/promises';
+import { cpus, loadavg } from 'node:os';
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
+import type { Verdict } from './invariants.ts';
+
+export interface FaultRow {
+  /** `F1` to `F30`, with a letter where a fault has several forms. */
+  readonly row: string;
+  /** What is done to the system. */
+  readonly injected: string;
+  /** What Lehr promises; a whole sentence. */
+  readonly promised: string;
+  readonly timeoutMs?: number;
+}
+
+export interface Seen {
+  /** What was seen, in a few words. */
+  readonly seen: string;
+  /** Measured values by name, such as `{ 'recovery': '1.2 s' }`. */
+  readonly figures?: Readonly<Record<string, string | number>>;
+}
+
+export interface RowResult extends Omit<FaultRow, 'timeoutMs'>, Required<Seen> {
+  readonly passed: boolean;
+  readonly date: string;
+  readonly machine: string;
+  /** Processes that wanted to run, on average of the minute at the end of the row. */
+  readonly load: number;
+}
+
+/** Only for a row that hangs: on a busy machine one was seen to take nine minutes. */
+const HANG_MS = 1_800_000;
+
+/** Defines the test of a row. Where CHAOS_RESULTS names a folder, the result is written there. */
+export function faultRow({ timeoutMs = HANG_MS, ...row }: FaultRow, run: () => Promise<Seen>): void {
+  test(`${row.row}: ${row.promised}`, { timeout: timeoutMs }, async () => {
+    try {
+      const { seen, figures = {} } = await run();
+      await write({ ...row, ...context(), seen, figures, passed: true });
+    } catch (error) {
+      const [reason] = String(error).split('\n');
+      await write({ ...row, ...context(), seen: reason, figures: {}, passed: false });
+      throw error;
+    }
+  });
+}
+
+/** Fails the row when a promise was broken. */
+export function expectKept({ violations }: Verdict): void {
+  expect(violations).toEqual([]);
+}
+
+function context(): Pick<RowResult, 'date' | 'machine' | 'load'> {
+  const [{ model }] = cpus();
+  const machine = `${cpus().length} cores, ${model.trim()}, Node ${process.versions.node}`;
+  return { date: new Date().toISOString().slice(0, 10), machine, load: Math.round(loadavg()[0] * 10) / 10 };
+}
+
+async function write(result: RowResult): Promise<void> {
+  const folder = process.env.CHAOS_RESULTS;
+  if (folder) await writeFile(join(folder, `${result.row}.json`), JSON.stringify(result));
+}
+
+/** For the table: `1.2 s`. */
+export const seconds = (ms: number | undefined): string =>
+  ms === undefined ? 'none' : `${(ms / 1000).toFixed(1)} s`;

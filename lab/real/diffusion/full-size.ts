@@ -1,0 +1,101 @@
+/** The pipelines at full size: made and exported once, and what each program draws with them, kept in the cache. */
+import { existsSync, readFileSync } from 'node:fs';
+import { readdir, rm, stat, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import sharp from 'sharp';
+import type { DiffusersCase, ExpectedPicture } from '../../../test/support/diffusion-fixtures.ts';
+import type { PythonProgram } from '../python.ts';
+import type { Bench } from '../section.ts';
+
+const SCRIPT = 'lab/real/diffusion/full_size.py';
+
+/** What full_size.py draws with: diffusers in torch, and Optimum's pipeline of ONNX Runtime. */
+export type Engine = 'torch' | 'onnx';
+
+export interface Drawn {
+  /** CPU time of one step. */
+  readonly step_cpu_seconds: number;
+}
+
+/** The folder of a pipeline, with `torch` and `onnx` in it. */
+export async function fullSize(bench: Bench, name: string): Promise<string> {
+  const folder = join(bench.cache, 'full', name);
+  await once(join(folder, 'torch'), `making ${name} at full size`, { do: 'make', name, folder }, bench);
+  await once(join(folder, 'onnx'), `exporting ${name} with Optimum`, { do: 'export', folder }, bench);
+  return folder;
+}
+
+/** Asks a Python program for what makes `result`, in a separate process, unless an earlier run has made it completely. */
+export async function once(
+  result: string,
+  text: string,
+  request: object,
+  bench: Bench,
+  script = SCRIPT,
+): Promise<void> {
+  const done = `${result}.done`;
+  if (existsSync(done)) return;
+  bench.say(text);
+  await rm(result, { recursive: true, force: true });
+  const program = await bench.openPython(script);
+  try {
+    await program.ask(request);
+    await writeFile(done, '');
+  } finally {
+    await program.close();
+  }
+}
+
+/** Opens a pipeline in Python. */
+export async function openEngine(bench: Bench, folder: string, engine: Engine): Promise<PythonProgram> {
+  const program = await bench.openPython(SCRIPT);
+  await program.ask({ do: 'open', folder, engine });
+  return program;
+}
+
+/** The picture of a case, by its name, and how long it took. */
+export type DrawnOf = (each: { readonly name: string }) => Promise<ExpectedPicture & Drawn>;
+
+/** Draws the cases that no earlier run has drawn. */
+export async function drawWith(
+  bench: Bench,
+  folder: string,
+  engine: Engine,
+  cases: readonly DiffusersCase[],
+): Promise<DrawnOf> {
+  const out = join(folder, 'drawn', engine);
+  const missing = cases.filter(({ name }) => !existsSync(join(out, `${name}.json`)));
+  if (missing.length > 0) {
+    const program = await openEngine(bench, folder, engine);
+    for (const each of missing) {
+      bench.say(`${engine} draws ${each.name}`);
+      const drawn = await program.ask<Drawn>({ do: 'draw', case: each, out });
+      await writeFile(join(out, `${each.name}.json`), JSON.stringify(drawn));
+    }
+    await program.close();
+  }
+  return readDrawn(out);
+}
+
+/** The pictures in a folder that a program drew. */
+export const readDrawn =
+  (out: string): DrawnOf =>
+  async ({ name }) => {
+    const bytes = new Uint8Array(readFileSync(join(out, `${name}.latent.f32`)));
+    const pixels = await sharp(join(out, `${name}.png`))
+      .removeAlpha()
+      .raw()
+      .toBuffer();
+    const drawn = JSON.parse(readFileSync(join(out, `${name}.json`), 'utf8')) as Drawn;
+    return { ...drawn, latent: new Float32Array(bytes.buffer), pixels: new Uint8Array(pixels) };
+  };
+
+/** Bytes of the files of an exported pipeline. */
+export async function sizeOf(folder: string): Promise<number> {
+  const entries = await readdir(folder, { recursive: true, withFileTypes: true });
+  const files = entries.filter((entry) => entry.isFile());
+  const sizes = await Promise.all(
+    files.map(async (file) => (await stat(join(file.parentPath, file.name))).size),
+  );
+  return sizes.reduce((sum, size) => sum + size, 0);
+}

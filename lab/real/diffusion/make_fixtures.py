@@ -1,0 +1,252 @@
+"""Makes the diffusion fixtures: exports pipelines with the real exporters and records what diffusers draws in torch.
+
+    python -m venv ~/.cache/lehr-real/venv
+    ~/.cache/lehr-real/venv/bin/pip install -r lab/real/diffusion/requirements.txt
+    ~/.cache/lehr-real/venv/bin/python lab/real/diffusion/make_fixtures.py [name ...]
+
+A fixture is a folder: the exported files (graphs compressed with gzip), and `expected/` with the final latent (float32) and the
+picture (PNG) of each case in `cases.json`. `base` in cases.json names a fixture whose files this one has too; `same_as_base` names
+the cases of the base whose pictures this fixture must draw too. A case with an `image` begins at that file of the fixture.
+"""
+
+import gzip
+import json
+import shutil
+import sys
+import tempfile
+from pathlib import Path
+
+import numpy
+import torch
+from diffusers import DDIMScheduler, DPMSolverMultistepScheduler, EulerAncestralDiscreteScheduler, EulerDiscreteScheduler
+from diffusers import LatentConsistencyModelImg2ImgPipeline, StableDiffusionImg2ImgPipeline, StableDiffusionXLImg2ImgPipeline
+from diffusers import UniPCMultistepScheduler
+from PIL import Image
+from optimum.exporters.onnx import main_export
+
+import dynamo_exports
+import pipelines
+import torch_exports
+
+OUT = Path(__file__).parent / "fixtures"
+SIDE = 64
+SAMPLERS = {
+    # Lehr switches clip_sample off, as the pipelines of Stable Diffusion 1 and 2 do.
+    "ddim": lambda config: DDIMScheduler.from_config(config, clip_sample=False),
+    "euler": lambda config: EulerDiscreteScheduler.from_config(config),
+    "euler_a": lambda config: EulerAncestralDiscreteScheduler.from_config(config),
+    "unipc": lambda config: UniPCMultistepScheduler.from_config(config),
+    "dpmpp_2m_karras": lambda config: DPMSolverMultistepScheduler.from_config(config, use_karras_sigmas=True),
+}
+
+
+def case(name, sampler, steps, guidance, seed, prompt="a red circle", negative=None, **size):
+    return dict(name=name, prompt=prompt, negative_prompt=negative, sampler=sampler, steps=steps, guidance=guidance,
+                seed=seed, **size)
+
+
+PLAIN = [
+    case("guided", None, 6, 7.5, 1),
+    case("negative", "euler", 5, 4.0, 2, negative="blue, blurred"),
+    case("unguided", "ddim", 4, 1.0, 3),
+    case("karras", "dpmpp_2m_karras", 7, 6.0, 4, prompt="Two GREEN squares, 5 px apart"),
+]
+TURBO = [
+    case("one-step", None, 1, 0.0, 1),
+    case("four-steps", None, 4, 0.0, 2, prompt="a cat"),
+]
+LCM = [
+    case("four-steps", "lcm", 4, 8.5, 1),
+    case("one-step", "lcm", 1, 8.5, 2),
+    case("eight-steps", "lcm", 8, 1.0, 3, prompt="a cat"),
+]
+SDXL = [
+    case("guided", None, 5, 5.0, 1),
+    case("negative", "euler_a", 4, 7.0, 2, negative="blue, blurred"),
+    case("unguided", "ddim", 3, 1.0, 3),
+    case("cropped", "unipc", 4, 5.0, 4, original_size=[32, 48], crops_coords_top_left=[8, 16], target_size=[128, 64]),
+]
+# diffusers makes `steps * strength` steps of these.
+IMAGE_TO_IMAGE = [
+    case("guided", None, 6, 7.5, 1, image="input.png", strength=0.7),
+    case("negative", "euler", 5, 4.0, 2, negative="blue, blurred", image="input.png", strength=0.4),
+    case("unguided", "ddim", 4, 1.0, 3, image="input.png", strength=0.5),
+    case("ancestral", "euler_a", 4, 5.0, 4, prompt="a cat", image="input.png", strength=1.0),
+]
+LCM_IMAGE = [
+    case("four-steps-image", "lcm", 4, 8.5, 1, image="input.png", strength=0.5),
+    case("three-steps-image", "lcm", 3, 8.5, 2, prompt="a cat", image="input.png", strength=0.9),
+]
+SDXL_IMAGE = [
+    case("guided-image", None, 10, 5.0, 1, image="input.png", strength=0.3),
+    case("cropped-image", "dpmpp_2m_karras", 6, 5.0, 4, negative="blue", image="input.png", strength=0.5,
+         original_size=[32, 48], crops_coords_top_left=[8, 16], target_size=[128, 64]),
+]
+REFINER = [
+    case("guided", None, 10, 5.0, 1, image="input.png", strength=0.3),
+    case("negative", "ddim", 6, 7.0, 2, negative="blue, blurred", image="input.png", strength=0.5),
+    case("unguided", "euler_a", 5, 1.0, 3, image="input.png", strength=0.8),
+    case("cropped", "unipc", 6, 5.0, 4, image="input.png", strength=0.5, original_size=[32, 48],
+         crops_coords_top_left=[8, 16]),
+]
+
+
+def write_input(path: Path) -> None:
+    """A picture with gradients and noise, so that no two parts of it are equal."""
+    random = numpy.random.default_rng(7)
+    y, x = numpy.mgrid[0:SIDE, 0:SIDE] / SIDE
+    planes = numpy.stack([x, y, 0.5 + 0.5 * numpy.sin(9 * x * y)], axis=-1)
+    noisy = numpy.clip(planes + 0.1 * random.standard_normal(planes.shape), 0, 1)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    Image.fromarray((255 * noisy).astype("uint8")).save(path)
+
+
+def record(pipeline, cases, folder: Path) -> None:
+    own = pipeline.scheduler
+    # From the file: a config in memory hides which of its values are defaults of its class.
+    config = json.loads((folder / "scheduler/scheduler_config.json").read_text())
+    (folder / "expected").mkdir(parents=True, exist_ok=True)
+    for each in cases:
+        pipeline.scheduler = SAMPLERS[each["sampler"]](config) if each["sampler"] in SAMPLERS else own
+        size = {key: tuple(each[key]) for key in ("original_size", "crops_coords_top_left", "target_size") if key in each}
+        negative = {} if each["negative_prompt"] is None else {"negative_prompt": each["negative_prompt"]}
+        # An image-to-image pipeline draws the size of its picture.
+        start = (dict(image=Image.open(folder / each["image"]), strength=each["strength"]) if "image" in each
+                 else dict(height=SIDE, width=SIDE))
+        arguments = dict(prompt=each["prompt"], num_inference_steps=each["steps"], guidance_scale=each["guidance"], **start,
+                         **negative, **size)
+        with torch.no_grad():
+            latent = pipeline(**arguments, generator=torch.Generator().manual_seed(each["seed"]), output_type="latent").images
+            picture = pipeline(**arguments, generator=torch.Generator().manual_seed(each["seed"])).images[0]
+        latent.float().numpy().astype("<f4").tofile(folder / "expected" / f"{each['name']}.latent.f32")
+        picture.save(folder / "expected" / f"{each['name']}.png")
+        print(folder.name, each["name"], "latent std", float(latent.std()))
+    pipeline.scheduler = own
+
+
+def optimum_export(pipeline, folder: Path, task="text-to-image") -> None:
+    """What `optimum-cli export onnx --model <folder> <out>` does."""
+    with tempfile.TemporaryDirectory() as work:
+        pipeline.save_pretrained(f"{work}/torch")
+        main_export(f"{work}/torch", output=f"{work}/onnx", task=task, do_validation=False)
+        if task == "text-to-image":
+            # Not used by the cases of these fixtures.
+            shutil.rmtree(f"{work}/onnx/vae_encoder", ignore_errors=True)
+        shutil.copytree(f"{work}/onnx", folder, dirs_exist_ok=True)
+        for file in folder.rglob("*tokenizer*/tokenizer.json"):
+            file.unlink()
+
+
+def compress(folder: Path) -> None:
+    for file in folder.rglob("*.json"):
+        content = json.loads(file.read_text())
+        if isinstance(content, dict) and content.pop("_name_or_path", None) is not None:
+            # The path of a temporary folder.
+            file.write_text(json.dumps(content, indent=1) + "\n")
+    for file in [*folder.rglob("*.onnx"), *folder.rglob("*.data"), *folder.rglob("*.onnx_data")]:
+        with gzip.GzipFile(f"{file}.gz", "wb", 9, mtime=0) as out:
+            out.write(file.read_bytes())
+        file.unlink()
+
+
+def encoder_export(pipeline, folder: Path) -> None:
+    """The VAE encoder alone, for a fixture whose base has the other graphs."""
+    with tempfile.TemporaryDirectory() as work:
+        optimum_export(pipeline, Path(work) / "all", task="image-to-image")
+        shutil.copytree(f"{work}/all/vae_encoder", folder / "vae_encoder")
+
+
+def save(name, pipeline, cases, sampler, base=None, export=optimum_export) -> None:
+    folder = OUT / name
+    shutil.rmtree(folder, ignore_errors=True)
+    if any("image" in each for each in cases):
+        write_input(folder / "input.png")
+    if base and export is not optimum_export:
+        export(pipeline, folder)
+        shutil.copytree(OUT / base / "scheduler", folder / "scheduler")
+    elif base:
+        # Only the files that differ from those of the base.
+        for part in ("scheduler", "model_index.json"):
+            with tempfile.TemporaryDirectory() as work:
+                pipeline.save_pretrained(work)
+                folder.mkdir(exist_ok=True)
+                source = Path(work) / part
+                shutil.copytree(source, folder / part) if source.is_dir() else shutil.copy(source, folder / part)
+    else:
+        export(pipeline, folder)
+    cases = [{**each, "width": SIDE, "height": SIDE} for each in cases]
+    record(pipeline, cases, folder)
+    named = [{**each, "sampler": each["sampler"] or sampler} for each in cases]
+    (folder / "cases.json").write_text(json.dumps({"base": base, "cases": named}, indent=1) + "\n")
+    if base and export is not optimum_export:
+        shutil.rmtree(folder / "scheduler")
+    compress(folder)
+
+
+def main(wanted) -> None:
+    torch.set_num_threads(1)
+    with tempfile.TemporaryDirectory() as name:
+        work = Path(name)
+        for fixture, make in FIXTURES.items():
+            if not wanted or fixture in wanted:
+                make(work / fixture)
+
+
+def make_sd15(work):
+    pipeline = pipelines.sd15(work)
+    save("sd15", pipeline, PLAIN, "pndm")
+
+
+def make_image_to_image(work):
+    unchecked = {"requires_safety_checker": False}
+    for base, make, pipeline_class, more, cases, sampler in (
+        ("sd15", pipelines.sd15, StableDiffusionImg2ImgPipeline, unchecked, IMAGE_TO_IMAGE, "pndm"),
+        ("lcm", pipelines.lcm, LatentConsistencyModelImg2ImgPipeline, unchecked, LCM_IMAGE, "lcm"),
+        ("sdxl", pipelines.sdxl, StableDiffusionXLImg2ImgPipeline, {"add_watermarker": False}, SDXL_IMAGE, "euler"),
+    ):
+        pipeline = pipeline_class(**make(work / base).components, **more)
+        pipeline.set_progress_bar_config(disable=True)
+        save(f"{base}-image", pipeline, cases, sampler, base=base, export=encoder_export)
+
+
+def make_refiner(work):
+    export = lambda pipeline, folder: optimum_export(pipeline, folder, task="image-to-image")
+    save("sdxl-refiner", pipelines.sdxl_refiner(work), REFINER, "euler", export=export)
+
+
+def make_sd21(work):
+    pipeline = pipelines.sd21(work)
+    save("sd21", pipeline, PLAIN, "ddim")
+    save("sd-turbo", pipelines.sd_turbo(pipeline), TURBO, "euler", base="sd21")
+
+
+def make_lcm(work):
+    save("lcm", pipelines.lcm(work), LCM, "lcm")
+
+
+def make_sdxl(work):
+    pipeline = pipelines.sdxl(work)
+    save("sdxl", pipeline, SDXL, "euler")
+    save("sdxl-turbo", pipelines.sdxl_turbo(pipeline), TURBO, "euler_a", base="sdxl")
+
+
+def make_sdxl_lcm(work):
+    save("sdxl-lcm", pipelines.sdxl_lcm(work), LCM, "lcm")
+
+
+def make_torch(work):
+    torch_exports.make(pipelines.sd15(work), OUT, compress)
+
+
+def make_dynamo(work):
+    makers = {"sd15": pipelines.sd15, "sdxl-lcm": pipelines.sdxl_lcm}
+    dynamo_exports.make(lambda base: makers[base](work / base), OUT, compress)
+
+
+FIXTURES = {
+    "sd15": make_sd15, "sd21": make_sd21, "lcm": make_lcm, "sdxl": make_sdxl, "sdxl-lcm": make_sdxl_lcm, "torch": make_torch,
+    "dynamo": make_dynamo, "image": make_image_to_image, "refiner": make_refiner,
+}
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
