@@ -54,9 +54,8 @@ export async function scriptedS3(): Promise<ScriptedS3> {
     bucket: BUCKET,
     region: 'us-east-1',
     env: {
-      LEHR_STORE: 's3',
       LEHR_S3_BUCKET: BUCKET,
-      LEHR_S3_ENDPOINT: endpoint,
+      AWS_ENDPOINT_URL_S3: endpoint,
       AWS_ACCESS_KEY_ID: 'chaos',
       AWS_SECRET_ACCESS_KEY: 'chaos',
     },

@@ -118,11 +118,11 @@ describe('start that fails', () => {
     const { code, said } = await refused({
       ...(await installation(server.url)),
       LEHR_PORT: 'eighty',
-      LEHR_STORE: 'cloud',
+      LEHR_S3_BUCKET: 'x',
       LEHR_API_KEY: 'hunter2',
     });
     expect(code).toBe(78);
-    for (const name of ['LEHR_PORT', 'LEHR_STORE', 'LEHR_API_KEY']) expect(said).toContain(name);
+    for (const name of ['LEHR_PORT', 'LEHR_S3_BUCKET', 'LEHR_API_KEY']) expect(said).toContain(name);
     expect(said).not.toContain('hunter2');
   });
 
@@ -173,7 +173,7 @@ describe('start that fails', () => {
       expect(await process.exited()).toBe(78);
       const said = process.lines.map(({ msg }) => msg).join('\n');
       for (const home of [env.LEHR_HOME, other.LEHR_HOME]) expect(said).toContain(join(home, 'objects'));
-      expect(said).toContain('LEHR_STORE=s3');
+      expect(said).toContain('LEHR_S3_BUCKET');
     }
     await api.stop();
     await (await started(env)).api.stop();

@@ -72,7 +72,7 @@ test('Another store is refused with both places, and the first one stays', async
   const error = await claimStore(of(other)).catch((thrown: unknown) => thrown);
   expect(error).toBeInstanceOf(ConfigError);
   expect(String(error)).toContain(`${other.place}, is not the one of this installation, ${own.place}`);
-  expect(await otherStore(of(other))).toMatchObject({ advice: expect.stringContaining('LEHR_STORE=s3') });
+  expect(await otherStore(of(other))).toMatchObject({ advice: expect.stringContaining('LEHR_S3_BUCKET') });
   await claimStore(of(own));
 });
 
@@ -135,6 +135,6 @@ test('The doctor registers no store, and fails for another one with what to do',
   expect(await doctor(other)).toMatchObject({
     state: 'fail',
     detail: expect.stringContaining(own.place),
-    advice: expect.stringContaining('LEHR_STORE=s3'),
+    advice: expect.stringContaining('LEHR_S3_BUCKET'),
   });
 });

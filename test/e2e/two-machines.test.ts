@@ -100,7 +100,7 @@ test.skipIf(process.env.LEHR_TEST_S3 === 'off')(
     expect(picture.subarray(1, 4).toString()).toBe('PNG');
     expect(existsSync(join(b.folder, 'var/worker/objects'))).toBe(false);
 
-    const wrong = await b.start('lehr-worker.service', { ...places, LEHR_STORE: 'folder' });
+    const wrong = await b.start('lehr-worker.service', { ...places, LEHR_S3_BUCKET: '' });
     expect(await wrong.exited()).toBe(78);
     const said = wrong.lines.map(({ msg }) => msg).join('\n');
     expect(said).toContain(`the folder ${join(b.folder, 'var/worker/objects')} of`);

@@ -184,13 +184,7 @@ test('compose.yaml sets only variables that exist, to valid values', async () =>
 });
 
 /** What compose.yaml decides by itself. */
-const FIXED = [
-  'LEHR_STORE',
-  'LEHR_REDIS_URL',
-  'LEHR_NAMESPACE',
-  'LEHR_OPERATIONS_HOST',
-  'LEHR_OPERATIONS_PORT',
-];
+const FIXED = ['LEHR_REDIS_URL', 'LEHR_NAMESPACE', 'LEHR_OPERATIONS_HOST', 'LEHR_OPERATIONS_PORT'];
 /** A worker signs no links to an S3 store. */
 const OF_THE_FOLDER_STORE = ['LEHR_PORT', 'LEHR_PUBLIC_URL', 'LEHR_STORE_SECRET'];
 

@@ -252,7 +252,7 @@ const SETTINGS = SettingListSchema.parse({
     ['LEHR_MAX_WAIT_S', '600', false, 'A job with a longer estimated wait than this is refused with 503.'],
     ['LEHR_PUBLIC_URL', null, false, 'The base URL callers use; links are built from it.'],
     ['LEHR_ROLES', 'http,webhooks', false, 'What this API process does.'],
-    ['LEHR_STORE', 'folder', false, 'Where outputs are stored.'],
+    ['LEHR_S3_BUCKET', null, false, 'Bucket for inputs and outputs.'],
   ].map(([name, value, is_secret, description]) => ({
     name,
     value,

@@ -18,17 +18,17 @@ test('A worker reports every fault of its configuration in one message and witho
   const { code, text } = await refused({
     LEHR_MODELS: '/nowhere/models.yaml',
     LEHR_TASKS: 'painting',
-    LEHR_STORE: 's3',
+    LEHR_S3_BUCKET: 'x',
     LEHR_EGRESS_ALLOW: '10.0.0.0/99',
     LEHR_WORKERPORT: '1',
   });
   expect(code).toBe(78);
   expect(text.split('\n')).toEqual([
     'lehr worker: Configuration is not usable:',
+    '  - LEHR_S3_BUCKET is "x": must have at least 3 characters',
     expect.stringContaining('LEHR_EGRESS_ALLOW is "10.0.0.0/99"'),
     '  - LEHR_TASKS is "painting": must be diffusion, whisper or text, or several of them with commas',
     '  - LEHR_WORKERPORT is not a variable of Lehr: did you mean LEHR_WORKER_PORT?',
-    '  - LEHR_S3_BUCKET is missing: LEHR_STORE is "s3"',
     '  - LEHR_MODELS is "/nowhere/models.yaml": it does not exist',
   ]);
 });

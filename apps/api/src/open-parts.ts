@@ -112,7 +112,7 @@ export async function openParts(options: OpenOptions): Promise<ApiParts> {
     registry,
     modelsProblem: options.modelsProblem,
     redis,
-    linkSecret: config.LEHR_STORE === 'folder' ? linkSecret : undefined,
+    linkSecret: config.LEHR_S3_BUCKET === undefined ? linkSecret : undefined,
     activeRequests: new ActiveRequests(clock),
     callerLines: new CallerLines(),
     unanswered: new UnansweredRequests(redis, keys),
@@ -217,9 +217,9 @@ async function localKey(home: string, log: Log): Promise<string> {
 
 /** For the pages that show outputs. The bucket is in the host or in the path of a link, depending on the server. */
 function storeOrigins(config: ApiConfig): readonly string[] {
-  if (config.LEHR_STORE !== 's3') return [];
-  const { LEHR_S3_BUCKET: bucket, LEHR_S3_REGION: region } = config;
-  const endpoint = config.LEHR_S3_PUBLIC_ENDPOINT ?? config.LEHR_S3_ENDPOINT;
+  const { LEHR_S3_BUCKET: bucket, AWS_REGION: region } = config;
+  if (bucket === undefined) return [];
+  const endpoint = config.LEHR_S3_PUBLIC_ENDPOINT ?? config.AWS_ENDPOINT_URL_S3;
   const { protocol, host, origin } = new URL(endpoint ?? `https://s3.${region}.amazonaws.com`);
   return [origin, `${protocol}//${bucket}.${host}`];
 }

@@ -23,7 +23,7 @@ export class LehrStack extends Stack {
     makeKarpenterRole(this, cluster.issuer, settings.cluster.name, queue, karpenterNodes);
     const outputs = {
       Bucket: [objects.bucketName, 'Chart: env.LEHR_S3_BUCKET'],
-      BucketRegion: [this.region, 'Chart: env.LEHR_S3_REGION'],
+      BucketRegion: [this.region, 'Chart: env.AWS_REGION'],
       OutputTtlHours: [String(settings.outputTtlHours), 'Chart: env.LEHR_OUTPUT_TTL_H'],
       ClusterName: [
         settings.cluster.name,

@@ -50,7 +50,7 @@ export {
   reloadOnHangUp,
 } from './config/models-watch.ts';
 export { readConfig } from './config/read-config.ts';
-export { readSettings, type Settings, storeFaults } from './config/settings.ts';
+export { readSettings, type Settings } from './config/settings.ts';
 export * from './contracts/activity.ts';
 export * from './contracts/api-key.ts';
 export * from './contracts/audit.ts';

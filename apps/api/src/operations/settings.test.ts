@@ -18,20 +18,20 @@ test('Other settings show their value in force, lists with commas and addresses 
   const settings = settingsOf({
     LEHR_MAX_WAIT_S: 600,
     LEHR_TRUSTED_PROXIES: ['10.0.0.1', '10.1.0.0/16'],
-    LEHR_S3_ENDPOINT: 'https://ada:secret@s3.example/x',
+    AWS_ENDPOINT_URL_S3: 'https://ada:secret@s3.example/x',
     LEHR_PUBLIC_URL: undefined,
     NOT_OURS: 'x',
   });
   expect(settings.map(({ name, value }) => [name, value])).toEqual([
+    ['AWS_ENDPOINT_URL_S3', 'https://s3.example/x'],
     ['LEHR_MAX_WAIT_S', '600'],
     ['LEHR_PUBLIC_URL', null],
-    ['LEHR_S3_ENDPOINT', 'https://s3.example/x'],
     ['LEHR_TRUSTED_PROXIES', '10.0.0.1,10.1.0.0/16'],
   ]);
-  expect(settings[0].description).toContain('wait');
+  expect(settings[1].description).toContain('wait');
 });
 
 test('A password with an @ is not shown either', () => {
-  const [{ value }] = settingsOf({ LEHR_S3_ENDPOINT: 'https://ada:p@secret@s3.example/a@b' });
+  const [{ value }] = settingsOf({ AWS_ENDPOINT_URL_S3: 'https://ada:p@secret@s3.example/a@b' });
   expect(value).toBe('https://s3.example/a@b');
 });

@@ -39,8 +39,8 @@ capabilities:
 
 {{/* Variables of a container. Takes the root, its own variables, and those that the chart sets; later ones win. */}}
 {{- define "lehr.env" -}}
-{{- $s3 := ternary (dict "LEHR_S3_ENDPOINT" "http://lehr-s3:8333") dict .root.Values.s3.enabled }}
-{{- $all := dict "LEHR_STORE" "s3" }}
+{{- $s3 := ternary (dict "AWS_ENDPOINT_URL_S3" "http://lehr-s3:8333") dict .root.Values.s3.enabled }}
+{{- $all := dict }}
 {{- /* No merge: it takes an empty text for a missing one. */}}
 {{- range list $s3 .root.Values.env .own .set }}
 {{- range $name, $value := . }}

@@ -6,14 +6,7 @@ import { ConfigError } from '../base/config-error.ts';
 import { envSchema } from './env.ts';
 import { readSettings } from './settings.ts';
 
-const SCHEMA = envSchema(
-  'LEHR_HOME',
-  'LEHR_MODELS',
-  'LEHR_PORT',
-  'LEHR_STORE',
-  'LEHR_STORE_SECRET',
-  'LEHR_S3_BUCKET',
-);
+const SCHEMA = envSchema('LEHR_HOME', 'LEHR_MODELS', 'LEHR_PORT', 'LEHR_STORE_SECRET', 'LEHR_S3_BUCKET');
 const MODELS = 'models: [{ name: tiny, task: diffusion, versions: [{ version: "1", path: tiny }] }]';
 
 async function folder(): Promise<string> {
@@ -39,34 +32,27 @@ async function faultsOf(home: string, source: Record<string, string>): Promise<r
 test('Settings hold the variables and the models with the absolute path of their file', async () => {
   const home = await folder();
   const { config, models } = await read(home);
-  expect(config).toMatchObject({ LEHR_PORT: 8080, LEHR_STORE: 'folder' });
+  expect(config).toMatchObject({ LEHR_PORT: 8080, LEHR_S3_BUCKET: undefined });
   expect(models.path).toBe(join(home, 'offered.yaml'));
   expect(models.registry.models.map(({ name }) => name)).toEqual(['tiny']);
   expect(models.registry.changedAtS).toBeCloseTo(Date.now() / 1000, -2);
 });
 
-test('Faults of variables, models file, store and secret files are reported together', async () => {
+test('Faults of variables, models file and secret files are reported together', async () => {
   const home = await folder();
   await writeFile(join(home, 'store-secret'), 'hunter2');
   const faults = await faultsOf(home, {
     LEHR_PORT: 'http',
     LEHR_PROT: '8080',
-    LEHR_STORE: 's3',
+    LEHR_S3_BUCKET: 'x',
     LEHR_MODELS: '/nowhere/models.yaml',
   });
   expect(faults).toEqual([
     'LEHR_PORT is "http": must be a number',
+    'LEHR_S3_BUCKET is "x": must have at least 3 characters',
     'LEHR_PROT is not a variable of Lehr: did you mean LEHR_PORT?',
-    'LEHR_S3_BUCKET is missing: LEHR_STORE is "s3"',
     'LEHR_MODELS is "/nowhere/models.yaml": it does not exist',
     `${join(home, 'store-secret')} holds 7 characters, wanted at least 32; delete it`,
-  ]);
-});
-
-test('A bucket that was refused is not reported as missing as well', async () => {
-  const home = await folder();
-  expect(await faultsOf(home, { LEHR_STORE: 's3', LEHR_S3_BUCKET: 'x' })).toEqual([
-    'LEHR_S3_BUCKET is "x": must have at least 3 characters',
   ]);
 });
 

@@ -14,7 +14,7 @@ export interface Settings<Config> {
 }
 
 /** The variables that the checks of `readSettings` need. */
-type CheckedVariables = Pick<typeof ENV, 'LEHR_HOME' | 'LEHR_MODELS' | 'LEHR_STORE' | 'LEHR_S3_BUCKET'>;
+type CheckedVariables = Pick<typeof ENV, 'LEHR_HOME' | 'LEHR_MODELS'>;
 
 export interface SettingsOptions<Config> {
   /** The path of models.yaml that is used when LEHR_MODELS is not set and LEHR_HOME has none. */
@@ -35,22 +35,12 @@ export async function readSettings<Shape extends z.core.$ZodLooseShape & Checked
   const isFault = typeof models === 'string';
   const all = [
     ...faults,
-    ...storeFaults(known),
     ...(isFault ? [models] : []),
     ...check(values, isFault ? undefined : models),
     ...(await secretFaults(values, known.LEHR_HOME)),
   ];
   if (isFault || all.length > 0) throw new ConfigError(all);
   return { config: values as z.output<z.ZodObject<Shape>>, models };
-}
-
-/** The faults of the store that concern several variables together. */
-export function storeFaults(config: {
-  readonly LEHR_STORE?: 'folder' | 's3' | undefined;
-  readonly LEHR_S3_BUCKET?: string | undefined;
-}): readonly string[] {
-  const isMissing = 'LEHR_S3_BUCKET' in config && config.LEHR_S3_BUCKET === undefined;
-  return config.LEHR_STORE === 's3' && isMissing ? ['LEHR_S3_BUCKET is missing: LEHR_STORE is "s3"'] : [];
 }
 
 function standardModels(home: string | undefined, shipped: string): string {

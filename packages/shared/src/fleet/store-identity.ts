@@ -60,7 +60,7 @@ export async function otherStore({
   return {
     problem: `The store of this process, ${place}, ${what}`,
     advice:
-      'give all processes one store, a shared folder as LEHR_HOME or a bucket with LEHR_STORE=s3 (docs/two-machines.md); ' +
+      'give all processes one store, a shared folder as LEHR_HOME or one bucket as LEHR_S3_BUCKET (docs/two-machines.md); ' +
       'if it was moved or emptied on purpose, see docs/operating.md, Another store',
   };
 }

@@ -9,11 +9,9 @@ import type { ObjectStore } from './store.ts';
 
 interface StoreVariables {
   readonly LEHR_HOME: string;
-  readonly LEHR_STORE: 'folder' | 's3';
-  /** Always set with an S3 store: readSettings refuses one without. */
   readonly LEHR_S3_BUCKET?: string | undefined;
-  readonly LEHR_S3_REGION: string;
-  readonly LEHR_S3_ENDPOINT?: string | undefined;
+  readonly AWS_REGION: string;
+  readonly AWS_ENDPOINT_URL_S3?: string | undefined;
   readonly LEHR_S3_PUBLIC_ENDPOINT?: string | undefined;
 }
 
@@ -24,28 +22,24 @@ export function openConfiguredStore(
   variables: StoreVariables,
   links: Pick<FolderStoreOptions, 'publicUrl' | 'linkSecret'> = NO_LINKS,
 ): Promise<ObjectStore> {
-  const { LEHR_S3_ENDPOINT: endpoint, LEHR_S3_PUBLIC_ENDPOINT: publicEndpoint } = variables;
-  if (variables.LEHR_STORE === 'folder') {
+  const { LEHR_S3_BUCKET: bucket, AWS_ENDPOINT_URL_S3: endpoint } = variables;
+  const { LEHR_S3_PUBLIC_ENDPOINT: publicEndpoint } = variables;
+  if (bucket === undefined) {
     return openObjectStore({ kind: 'folder', root: objectsFolder(variables.LEHR_HOME), ...links });
   }
   return openObjectStore({
     kind: 's3',
-    bucket: variables.LEHR_S3_BUCKET ?? '',
-    region: variables.LEHR_S3_REGION,
+    bucket,
+    region: variables.AWS_REGION,
     ...(endpoint !== undefined && { endpoint }),
     ...(publicEndpoint !== undefined && { publicEndpoint }),
   });
 }
 
 /** For people: where the store is. */
-export function storePlace({
-  LEHR_STORE,
-  LEHR_HOME,
-  LEHR_S3_BUCKET,
-  LEHR_S3_ENDPOINT,
-}: StoreVariables): string {
-  if (LEHR_STORE === 'folder') return `the folder ${resolve(objectsFolder(LEHR_HOME))} of ${hostname()}`;
-  return `the bucket ${LEHR_S3_BUCKET}${LEHR_S3_ENDPOINT === undefined ? '' : ` at ${LEHR_S3_ENDPOINT}`}`;
+export function storePlace({ LEHR_HOME, LEHR_S3_BUCKET, AWS_ENDPOINT_URL_S3 }: StoreVariables): string {
+  if (LEHR_S3_BUCKET === undefined) return `the folder ${resolve(objectsFolder(LEHR_HOME))} of ${hostname()}`;
+  return `the bucket ${LEHR_S3_BUCKET}${AWS_ENDPOINT_URL_S3 === undefined ? '' : ` at ${AWS_ENDPOINT_URL_S3}`}`;
 }
 
 export type ObjectStoreOptions =

@@ -7,14 +7,12 @@ import { dirname, join, resolve } from 'node:path';
 import { promisify } from 'node:util';
 import { demoModelsFile } from '@lehr/demo-models';
 import {
-  ConfigError,
   envSchema,
   homeModelsFile,
   otherStore,
   parseRegistry,
   readConfig,
   readFamily,
-  storeFaults,
   type Task,
   type UsedStore,
 } from '@lehr/shared';
@@ -43,10 +41,9 @@ const DoctorEnv = envSchema(
   'LEHR_NAMESPACE',
   'LEHR_MODELS',
   'LEHR_MODEL_CACHE',
-  'LEHR_STORE',
   'LEHR_S3_BUCKET',
-  'LEHR_S3_REGION',
-  'LEHR_S3_ENDPOINT',
+  'AWS_REGION',
+  'AWS_ENDPOINT_URL_S3',
   'LEHR_DEVICE',
   'LEHR_TASKS',
   'LEHR_THREADS',
@@ -99,16 +96,13 @@ export async function* diagnose(
 }
 
 async function readEnv(source: Source) {
-  const env = readConfig(DoctorEnv, await withLocalRedis(source));
-  const faults = storeFaults(env);
-  if (faults.length > 0) throw new ConfigError(faults);
-  return env;
+  return readConfig(DoctorEnv, await withLocalRedis(source));
 }
 
 type Env = Awaited<ReturnType<typeof readEnv>>;
 
 function storeCheck(env: Env, redis: Redis): Promise<Check> | Check {
-  const isFolder = env.LEHR_STORE === 'folder';
+  const isFolder = env.LEHR_S3_BUCKET === undefined;
   if (isFolder && !existsSync(env.LEHR_HOME)) {
     // Opening the store would create the folder.
     const advice = 'Run this where npm start is run, or set LEHR_HOME.';

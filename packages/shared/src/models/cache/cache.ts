@@ -112,8 +112,8 @@ export interface CacheVariables {
   readonly LEHR_HOME: string;
   readonly LEHR_MODEL_CACHE?: string | undefined;
   readonly LEHR_MODEL_CACHE_GB?: number | undefined;
-  readonly LEHR_S3_REGION: string;
-  readonly LEHR_S3_ENDPOINT?: string | undefined;
+  readonly AWS_REGION: string;
+  readonly AWS_ENDPOINT_URL_S3?: string | undefined;
   readonly HF_ENDPOINT: string;
   readonly HF_TOKEN?: string | undefined;
 }
@@ -132,5 +132,5 @@ export const cacheSettings = (variables: CacheVariables): CacheSettings => ({
   maxBytes:
     variables.LEHR_MODEL_CACHE_GB === undefined ? undefined : Math.round(variables.LEHR_MODEL_CACHE_GB * GB),
   hub: { endpoint: variables.HF_ENDPOINT, token: variables.HF_TOKEN },
-  s3: { region: variables.LEHR_S3_REGION, endpoint: variables.LEHR_S3_ENDPOINT },
+  s3: { region: variables.AWS_REGION, endpoint: variables.AWS_ENDPOINT_URL_S3 },
 });
