@@ -55,7 +55,7 @@ describe('API key', () => {
     const last = key.key.slice(-1) === 'x' ? 'y' : 'x';
     expect((await asking(world, key.key.slice(0, -1) + last)('GET', '/v1/jobs')).status).toBe(401);
     const { redis, keys, clock } = world.parts;
-    const store = new KeyStore(redis, keys, world.parts.audit, `another ${KEY_PEPPER}`);
+    const store = new KeyStore(redis, keys, world.parts.audit, [`another ${KEY_PEPPER}`]);
     expect(await new StoredKeys(store, clock, silentLog).authenticate(key.key)).toBeUndefined();
   });
 
@@ -63,7 +63,7 @@ describe('API key', () => {
     const world = await apiWorld(server.url);
     const { key } = await keyHolder(world, 'acme');
     const { redis, keys } = world.parts;
-    const wrong = new KeyStore(redis, keys, world.parts.audit, `another ${KEY_PEPPER}`);
+    const wrong = new KeyStore(redis, keys, world.parts.audit, [`another ${KEY_PEPPER}`]);
     const foreign = await wrong.create(KeyRequestSchema.parse({ tenant: 'acme' }), Date.now(), {
       keyId: 'root',
       address: '127.0.0.1',

@@ -125,13 +125,13 @@ test('A process starts again while Redis is full', async () => {
 describe('rotation', () => {
   test('The pepper is rotated without a refused request, and the old one can go when every key was used', async () => {
     const env = await configured();
-    const both = { ...env, LEHR_KEY_PEPPER_OTHER: B };
+    const both = { ...env, LEHR_KEY_PEPPER: `${A},${B}` };
     const onlyOld = await started(env);
     const { key, id } = await createdKey(onlyOld);
     // Old and new processes run side by side in both steps.
     const first = await started(both);
     for (const each of [onlyOld, first]) expect(await statusOf(each, key)).toBe(200);
-    const second = await started({ ...env, LEHR_KEY_PEPPER: B, LEHR_KEY_PEPPER_OTHER: A });
+    const second = await started({ ...env, LEHR_KEY_PEPPER: `${B},${A}` });
     const idle = await createdKey(first);
     const redis = testRedis(server.url);
     const pepperOf = (of: string) => redis.hget(keysOf(env.LEHR_NAMESPACE).apiKey(of), 'pepper');
@@ -170,9 +170,9 @@ describe('rotation', () => {
       sent += 1;
       expect(await verified((await receiver.until(sent))[sent - 1], key)).toBe(true);
     };
-    const first = await started({ ...env, LEHR_SECRET_KEY_OTHER: B });
+    const first = await started({ ...env, LEHR_SECRET_KEY: `${A},${B}` });
     for (const each of [onlyOld, first]) await expectSigned(each);
-    const second = await started({ ...env, LEHR_SECRET_KEY: B, LEHR_SECRET_KEY_OTHER: A });
+    const second = await started({ ...env, LEHR_SECRET_KEY: `${B},${A}` });
     await second.process.logged('encrypted webhook secrets again with LEHR_SECRET_KEY');
     await onlyOld.process.stop();
     for (const each of [first, second]) await expectSigned(each);

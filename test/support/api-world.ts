@@ -106,7 +106,7 @@ export async function apiWorld(url: string, changes: Partial<ApiParts> = {}): Pr
     retentionMs: 3_600_000,
     onAppended: (action) => metrics.auditEntries.inc({ action }),
   });
-  const keyStore = new KeyStore(redis, keys, audit, KEY_PEPPER);
+  const keyStore = new KeyStore(redis, keys, audit, [KEY_PEPPER]);
   const authenticator = anyOf(configuredKey(API_KEY), new StoredKeys(keyStore, clock, silentLog));
   const records = new RecordStore(redis, keys, { retentionMs: 3_600_000 });
   const eventLinks = new EventLinks({ secret: LINK_SECRET, publicUrl: PUBLIC_URL, ttlS: 900, clock });
@@ -189,7 +189,7 @@ export async function apiWorld(url: string, changes: Partial<ApiParts> = {}): Pr
       keys,
       audit,
       egress: createEgress(),
-      secretKey: SECRET_KEY,
+      secretKeys: [SECRET_KEY],
       endedMs: 60_000,
     }),
     holdMs: 120_000,

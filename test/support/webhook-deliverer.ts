@@ -24,7 +24,7 @@ const delivery = new WebhookService({
     keys,
     audit: { key: keys.audit, retentionMs: 60_000, appended: () => {} },
     egress: createEgress({ allowPrivate: true }),
-    secretKey: settings.secretKey,
+    secretKeys: [settings.secretKey],
     endedMs: 60_000,
   }),
   channels: new Channels(openRedis(settings.redisUrl, 'subscriber')),

@@ -101,7 +101,7 @@ export const webhookOptions = (keys: Keys): WebhookOptions => ({
   keys,
   audit: auditTarget(keys),
   egress: createEgress({ allowPrivate: true }),
-  secretKey: SECRET_KEY,
+  secretKeys: [SECRET_KEY],
   endedMs: 60_000,
 });
 

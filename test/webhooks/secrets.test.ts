@@ -18,7 +18,7 @@ afterAll(() => server.stop());
 const ACME = 'acme' as TenantId;
 
 const secretsOf = ({ redis, keys }: WebhookWorld, key = SECRET_KEY): WebhookSecrets =>
-  new WebhookSecrets(redis, keys, new Sealer(key, 'webhook-secrets'), auditTarget(keys));
+  new WebhookSecrets(redis, keys, new Sealer([key], 'webhook-secrets'), auditTarget(keys));
 
 test('Each owner has one secret of 32 random bytes, also when twenty calls create it at once', async () => {
   const world = await webhookWorld(server.url);

@@ -15,8 +15,8 @@ const SHOWN = 5;
 type Checked = Pick<ApiParts, 'redis' | 'keys' | 'keyStore' | 'webhooks' | 'clock' | 'log'>;
 
 /**
- * Throws StartError when a secret is not the one in use. Encrypts webhook secrets again that are encrypted with
- * LEHR_SECRET_KEY_OTHER.
+ * Throws StartError when a secret is not the one in use. During a rotation, encrypts webhook secrets again that are encrypted with
+ * the second LEHR_SECRET_KEY.
  */
 export async function checkSecrets(config: ApiConfig, parts: Checked): Promise<void> {
   await checkPepper(config, parts);
@@ -45,7 +45,7 @@ async function checkSecretKey(config: ApiConfig, { redis, keys, webhooks, log }:
     }
     if (found.missing.length > 0) await redis.srem(keys.secretKeys, ...found.missing);
   }
-  if (config.LEHR_SECRET_KEY_OTHER === undefined) return;
+  if (secrets.keyFingerprints.length === 1) return;
   const owners = await secrets.sealAllAgain();
   log.info({ tenants: owners }, 'encrypted webhook secrets again with LEHR_SECRET_KEY');
 }
@@ -66,6 +66,6 @@ function otherSecret(config: ApiConfig, name: keyof typeof FILES, fact: string):
   return new StartError(
     'misconfigured',
     `${source} is not the one that the data in Redis was made with. ${fact} ` +
-      `Set ${name} to the same value for every API process, or ${name}_OTHER during a rotation (docs/operating.md).`,
+      `Set ${name} to the same value for every API process, during a rotation to both values with a comma (docs/operating.md).`,
   );
 }

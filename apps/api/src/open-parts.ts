@@ -193,8 +193,8 @@ function openViews(options: OpenOptions, stores: Stores & Pick<AdmissionParts, '
 
 /** The root key, the keys that administrators create, and the sessions of the studio. */
 async function openAuth({ config, redis, log }: OpenOptions, { keys }: Stores, audit: AuditLog) {
-  const pepper = config.LEHR_KEY_PEPPER ?? (await homeSecret(config.LEHR_HOME, 'key-pepper')).value;
-  const keyStore = new KeyStore(redis, keys, audit, pepper, config.LEHR_KEY_PEPPER_OTHER);
+  const peppers = config.LEHR_KEY_PEPPER ?? [(await homeSecret(config.LEHR_HOME, 'key-pepper')).value];
+  const keyStore = new KeyStore(redis, keys, audit, peppers);
   const rootKey = config.LEHR_API_KEY ?? (await localKey(config.LEHR_HOME, log));
   const authenticator = anyOf(configuredKey(rootKey), new StoredKeys(keyStore, clock, log));
   const sessions = new SessionStore({

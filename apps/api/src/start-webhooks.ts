@@ -20,8 +20,7 @@ export async function webhookOptions(
     keys,
     audit,
     egress: egressOf(config),
-    secretKey: config.LEHR_SECRET_KEY ?? (await homeSecret(config.LEHR_HOME, 'secret-key')).value,
-    otherSecretKey: config.LEHR_SECRET_KEY_OTHER,
+    secretKeys: config.LEHR_SECRET_KEY ?? [(await homeSecret(config.LEHR_HOME, 'secret-key')).value],
     operatorSecret: config.LEHR_OPERATOR_WEBHOOK_SECRET,
     endedMs: Math.round(config.LEHR_RECORD_TTL_H * HOUR_MS),
   };

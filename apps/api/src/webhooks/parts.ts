@@ -25,9 +25,7 @@ export interface WebhookOptions {
   readonly keys: Keys;
   readonly egress: Egress;
   /** LEHR_SECRET_KEY. */
-  readonly secretKey: string;
-  /** LEHR_SECRET_KEY_OTHER. */
-  readonly otherSecretKey?: string | undefined;
+  readonly secretKeys: readonly [string, ...string[]];
   /** LEHR_OPERATOR_WEBHOOK_SECRET. */
   readonly operatorSecret?: string | undefined;
   /** Where changes of the secrets are logged. */
@@ -41,9 +39,9 @@ export interface WebhookOptions {
 const TIMEOUT_MS = 15_000;
 
 export function openWebhooks(redis: Redis, options: WebhookOptions): WebhookParts {
-  const { keys, egress, secretKey, otherSecretKey, operatorSecret, audit, endedMs } = options;
+  const { keys, egress, secretKeys, operatorSecret, audit, endedMs } = options;
   const { timeoutMs = TIMEOUT_MS } = options;
-  const sealer = new Sealer(secretKey, 'webhook-secrets', otherSecretKey);
+  const sealer = new Sealer(secretKeys, 'webhook-secrets');
   const secrets = new WebhookSecrets(redis, keys, sealer, audit);
   return {
     egress,

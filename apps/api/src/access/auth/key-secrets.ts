@@ -25,9 +25,9 @@ export class KeyDigests {
   /** The current one first. */
   readonly #peppers: readonly [Pepper, ...Pepper[]];
 
-  /** `other` is accepted during a rotation; new digests are made with `pepper`. */
-  constructor(pepper: string, other?: string) {
-    this.#peppers = [namedPepper(pepper), ...(other === undefined ? [] : [namedPepper(other)])];
+  /** New digests are made with the first pepper; all are accepted. */
+  constructor([current, ...others]: readonly [string, ...string[]]) {
+    this.#peppers = [namedPepper(current), ...others.map(namedPepper)];
   }
 
   get fingerprints(): readonly string[] {

@@ -103,12 +103,12 @@ export class KeyStore {
   readonly #change: Script;
   readonly #revoke: Script;
 
-  /** `otherPepper` is LEHR_KEY_PEPPER_OTHER. */
-  constructor(redis: Redis, keys: Keys, audit: AuditTarget, pepper: string, otherPepper?: string) {
+  /** `peppers` is LEHR_KEY_PEPPER. */
+  constructor(redis: Redis, keys: Keys, audit: AuditTarget, peppers: readonly [string, ...string[]]) {
     this.#redis = redis;
     this.#keys = keys;
     this.#audit = audit;
-    this.#digests = new KeyDigests(pepper, otherPepper);
+    this.#digests = new KeyDigests(peppers);
     this.#create = defineScript(redis, 'lehrCreateKey', CREATE_LUA);
     this.#change = defineScript(redis, 'lehrChangeKey', CHANGE_LUA);
     this.#revoke = defineScript(redis, 'lehrRevokeKey', REVOKE_LUA);

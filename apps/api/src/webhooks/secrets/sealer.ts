@@ -11,7 +11,7 @@ const VERSION = 1;
 
 export interface Opened {
   readonly text: string;
-  /** It was sealed with the other key, and should be sealed again. */
+  /** It was sealed with an earlier key, and should be sealed again. */
   readonly isOutdated: boolean;
 }
 
@@ -21,14 +21,14 @@ export class Sealer {
   readonly #keys: readonly [Buffer, ...Buffer[]];
 
   /**
-   * `secretKey` is LEHR_SECRET_KEY; each `purpose` derives its own key from it. What was sealed with `other`, which is
-   * LEHR_SECRET_KEY_OTHER, can be opened as well.
+   * `secretKeys` is LEHR_SECRET_KEY; each `purpose` derives its own keys from it. The first one seals, and what was sealed with
+   * another one can be opened as well.
    */
-  constructor(secretKey: string, purpose: string, other?: string) {
+  constructor(secretKeys: readonly [string, ...string[]], purpose: string) {
     const derive = (key: string) => Buffer.from(hkdfSync('sha256', key, 'lehr', purpose, 32));
-    const others = other === undefined ? [] : [other];
-    this.#keys = [derive(secretKey), ...others.map(derive)];
-    this.fingerprints = [secretKey, ...others].map((key) => fingerprint(key, 'secret-key'));
+    const [current, ...others] = secretKeys;
+    this.#keys = [derive(current), ...others.map(derive)];
+    this.fingerprints = secretKeys.map((key) => fingerprint(key, 'secret-key'));
   }
 
   /** Returns base64url of version, nonce, ciphertext and tag. It can be opened for the same owner only. */

@@ -6,6 +6,14 @@ import { flag, httpUrl, port, positive, SECRET, whole } from './every-program.ts
 /** A contact of security.txt. */
 const CONTACT = /^(?:mailto:[^\s@]+@[^\s@]+|https:\/\/\S+)$/;
 
+/** One secret, or two during a rotation: what is new is made with the first one, and what was made with the second one is still read. */
+const rotatedSecret = z
+  .string()
+  .transform((text) => text.split(',') as [string, ...string[]])
+  .refine((secrets) => secrets.length <= 2 && secrets.every(({ length }) => length >= 32), {
+    error: 'must have at least 32 characters, or be two such secrets with a comma',
+  });
+
 export const API_ENV = {
   LEHR_HOST: z.string().default('127.0.0.1').meta({
     description: 'Address the API listens on. Any address but loopback requires LEHR_API_KEY.',
@@ -57,24 +65,11 @@ export const API_ENV = {
         'The key callers send as a bearer token. Default: generated at the first start, in LEHR_HOME.',
       ...SECRET,
     }),
-  LEHR_KEY_PEPPER: z
-    .string()
-    .min(32, 'must have at least 32 characters')
-    .optional()
-    .meta({
-      description:
-        'Secret of the digests that created keys are stored as; the same for every API process. Default: generated in LEHR_HOME.',
-      ...SECRET,
-    }),
-  LEHR_KEY_PEPPER_OTHER: z
-    .string()
-    .min(32, 'must have at least 32 characters')
-    .optional()
-    .meta({
-      description:
-        'During a rotation of LEHR_KEY_PEPPER: the other value. Keys made with it are accepted, and stored again with LEHR_KEY_PEPPER when they are used.',
-      ...SECRET,
-    }),
+  LEHR_KEY_PEPPER: rotatedSecret.optional().meta({
+    description:
+      'Secret of the digests that created keys are stored as; the same for every API process. `new,old` during a [rotation](operating.md#rotate-the-secrets). Default: generated in LEHR_HOME.',
+    ...SECRET,
+  }),
   LEHR_MAX_WAIT_S: positive.default(600).meta({
     description: 'A job with a longer estimated wait than this is refused with 503.',
   }),
@@ -91,24 +86,11 @@ export const API_ENV = {
     .regex(/^(http|webhooks)(,(http|webhooks))*$/, 'must be http, webhooks, or both with a comma')
     .default('http,webhooks')
     .meta({ description: 'What this API process does: answer requests, deliver webhooks, or both.' }),
-  LEHR_SECRET_KEY: z
-    .string()
-    .min(32, 'must have at least 32 characters')
-    .optional()
-    .meta({
-      description:
-        'Encrypts the webhook secrets in Redis; the same for every API process. Default: generated in LEHR_HOME.',
-      ...SECRET,
-    }),
-  LEHR_SECRET_KEY_OTHER: z
-    .string()
-    .min(32, 'must have at least 32 characters')
-    .optional()
-    .meta({
-      description:
-        'During a rotation of LEHR_SECRET_KEY: the other value. Secrets encrypted with it are read, and encrypted again with LEHR_SECRET_KEY.',
-      ...SECRET,
-    }),
+  LEHR_SECRET_KEY: rotatedSecret.optional().meta({
+    description:
+      'Encrypts the webhook secrets in Redis; the same for every API process. `new,old` during a rotation. Default: generated in LEHR_HOME.',
+    ...SECRET,
+  }),
   LEHR_EGRESS_ALLOW: z
     .string()
     .superRefine((list, context) => {
