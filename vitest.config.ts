@@ -76,8 +76,17 @@ export default defineConfig({
     // More than the usual two cores, because most files wait for leases, processes and servers half of their time.
     maxWorkers: 4,
     sequence: { sequencer: LongestFirst },
+    tags: [
+      {
+        name: 'long',
+        timeout: 600_000,
+        description:
+          'Takes more than 12 seconds in a run of all tests, and npm test has a shorter one beside it. Left out of npm test; npm test -- --all runs it.',
+      },
+    ],
     onUnhandledError: (error) => !isFaultOfFetch(error),
     reporters: ['default', new TestReport()],
+    // Files share a process (isolate: false), because each would import the sources again, which takes as long as most tests.
     projects: [
       {
         resolve,
@@ -88,7 +97,6 @@ export default defineConfig({
           testTimeout: 60_000,
           hookTimeout: 60_000,
           expect: { poll },
-          // Isolated files would import the sources again each, which doubles the time.
           isolate: false,
         },
       },
@@ -103,6 +111,7 @@ export default defineConfig({
             'lab/chaos/removed-jobs.test.ts',
             ...PINNED_FAULTS,
           ],
+          isolate: false,
           globalSetup: ['test/support/build.ts'],
           testTimeout: 120_000,
           hookTimeout: 120_000,

@@ -12,14 +12,21 @@ const VITEST = join(ROOT, 'node_modules/vitest/vitest.mjs');
 /** More failed files than this are no matter of load, and are not run again. */
 const MOST_RUN_AGAIN = 4;
 
-/** Runs the test files whose path contains a filter, or all of them, below `root`; resolves with the exit code. */
-export async function runTests(filters, { root = ROOT } = {}) {
+/** Leaves out the tests that take long by themselves; vitest.config.ts says what they are. */
+const SHORT = ['--tagsFilter', '!long'];
+
+/**
+ * Runs the test files whose path contains a filter, whole, below `root`. Without a filter all files run, without their long
+ * tests unless `all` is set. Resolves with the exit code.
+ */
+export async function runTests(filters, { root = ROOT, all = false } = {}) {
+  const chosen = all || filters.length > 0 ? [] : SHORT;
   const list = join(root, 'node_modules/.cache/failed-test-files.json');
   const run = async (...args) => {
     await mkdir(dirname(list), { recursive: true });
     await rm(list, { force: true });
     const env = { FAILED_TEST_FILES: list };
-    const code = await runCommand(process.execPath, [VITEST, 'run', '--root', root, ...args], {
+    const code = await runCommand(process.execPath, [VITEST, 'run', '--root', root, ...chosen, ...args], {
       env,
       signal,
     });

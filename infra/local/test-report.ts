@@ -4,7 +4,7 @@
  */
 import { writeFileSync } from 'node:fs';
 import { relative } from 'node:path';
-import type { Reporter, TestModule, Vitest } from 'vitest/node';
+import type { Reporter, TestCase, TestModule, Vitest } from 'vitest/node';
 
 /** How many files are listed; a run of no more files than this gets no report. */
 const SLOWEST = 10;
@@ -34,11 +34,17 @@ export class TestReport implements Reporter {
 
     // With a name pattern most tests are skipped on purpose.
     if (vitest.config.testNamePattern) return;
-    const skipped = modules.flatMap((module) =>
-      [...module.children.allTests('skipped')].map(({ fullName }) => `  ${nameOf(module)}: ${fullName}`),
+    const isLong = ({ tags }: TestCase): boolean => !!vitest.config.tagsFilter && tags.includes('long');
+    const notRun = modules.flatMap((module) =>
+      [...module.children.allTests('skipped')].map((test) => ({ test, file: nameOf(module) })),
     );
+    const long = notRun.filter(({ test }) => isLong(test));
+    if (long.length > 0)
+      vitest.logger.log(`\n${long.length} long tests were left out: npm test -- --all runs them.`);
     // Listed by name, because they have not passed.
-    if (skipped.length > 0) vitest.logger.log(`\nSkipped tests:\n${skipped.join('\n')}`);
+    const skipped = notRun.filter(({ test }) => !isLong(test));
+    const lines = skipped.map(({ test, file }) => `\n  ${file}: ${test.fullName}`);
+    if (lines.length > 0) vitest.logger.log(`\nSkipped tests:${lines.join('')}`);
   }
 }
 

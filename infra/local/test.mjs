@@ -1,7 +1,7 @@
 /**
- * npm test: installs what the tests need, then runs lint, types, unused code, build and all tests, and stops where something fails. With
- * arguments (npm test -- lane) it builds and runs the test files whose path contains one of them. A few files that fail are run
- * a second time, alone.
+ * npm test: installs what the tests need, then runs lint, types, unused code, build and the tests, and stops where something fails. The
+ * tests that take long run with npm test -- --all. With other arguments (npm test -- lane) it builds and runs the test files whose path
+ * contains one of them. A few files that fail are run a second time, alone.
  */
 import './node-version.mjs';
 import { cpus } from 'node:os';
@@ -18,7 +18,9 @@ const CHECKS = [npmStage('lint'), npmStage('typecheck', 'types'), npmStage('unus
 // npm scripts and tests start node by name, and it must be this one.
 process.env.PATH = `${dirname(process.execPath)}${delimiter}${process.env.PATH}`;
 
-runMain(async (filters) => {
+runMain(async (args) => {
+  const filters = args.filter((each) => each !== '--all');
+  const all = filters.length < args.length;
   const [{ model }] = cpus();
   say(
     `Node ${process.versions.node}, ${process.platform} ${process.arch}, ${cpus().length} cores (${model.trim()}).`,
@@ -26,5 +28,5 @@ runMain(async (filters) => {
   await ensurePrograms({ say, signal });
   await ensureModules({ signal });
   const first = filters.length > 0 ? [build] : CHECKS;
-  await runStages([first, [{ name: 'tests', run: () => runTests(filters) }]]);
+  await runStages([first, [{ name: 'tests', run: () => runTests(filters, { all }) }]]);
 });

@@ -27,7 +27,9 @@ test('Every request that once showed a fault is answered without one', async () 
   expect((await replay(target, corpus)).map(({ what }) => what)).toEqual([]);
 }, 300_000);
 
-test(`Thirty seconds of generated requests show no internal error, no unanswered request and no leak (seed ${SEED})`, async () => {
+test(`Thirty seconds of generated requests show no internal error, no unanswered request and no leak (seed ${SEED})`, {
+  tags: ['long'],
+}, async () => {
   const report = await runCampaign(target, { seed: SEED, ms: MS });
   expect(report.found.map(({ what, batch }) => `${what}\n${JSON.stringify(batch)}`)).toEqual([]);
   // Every part of the grammar was sent, and not every request was refused.
@@ -35,7 +37,7 @@ test(`Thirty seconds of generated requests show no internal error, no unanswered
     expect(report.kinds).toHaveProperty(kind);
   expect(Object.keys(report.statuses).filter((name) => / 20\d$/.test(name)).length).toBeGreaterThan(5);
   expect(report.neighbourMs.length).toBeGreaterThan(5);
-}, 300_000);
+});
 
 test('A run whose time ends before its first batch finds nothing', async () => {
   const report = await runCampaign(target, { seed: SEED, ms: 1 });

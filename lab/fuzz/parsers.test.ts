@@ -95,7 +95,9 @@ test('The multipart reader ends every body with its parts or with a refusal', as
   expect(report.blocks).toBeGreaterThan(20);
 }, 120_000);
 
-test('A WAV header is refused, or names a format within its bounds and data inside the file', async () => {
+test('A WAV header is refused, or names a format within its bounds and data inside the file', {
+  tags: ['long'],
+}, async () => {
   const report = await guided({
     files: ['worker/src/parent/audio/wav.ts'],
     seeds: seedsOf(
@@ -114,9 +116,9 @@ test('A WAV header is refused, or names a format within its bounds and data insi
     },
   });
   expect(report.blocks).toBeGreaterThan(20);
-}, 120_000);
+});
 
-test('The format of every file is found or refused', async () => {
+test('The format of every file is found or refused', { tags: ['long'] }, async () => {
   const heads = [
     'OggS',
     'ID3\x04\0\0\0\0\0\x05',
@@ -139,7 +141,7 @@ test('The format of every file is found or refused', async () => {
     run: (input) => void resultOf(() => sniffFormat(input), 'invalid-audio'),
   });
   expect(report.blocks).toBeGreaterThan(20);
-}, 120_000);
+});
 
 test('The audio of a data: URI is never longer than the URI', async () => {
   const report = await guided({

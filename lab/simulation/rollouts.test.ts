@@ -35,7 +35,9 @@ describe('The jobs of the canary until it is rolled back', () => {
   });
 });
 
-test('Of 1,000 good rollouts at most 1 % are rolled back, although each is judged after every one of its 2,000 jobs', () => {
+test('Of 1,000 good rollouts at most 1 % are rolled back, although each is judged after every one of its 2,000 jobs', {
+  tags: ['long'],
+}, () => {
   const random = new Random(15);
   const alarms: Alarm[] = [];
   for (let i = 0; i < 1000; i += 1) {

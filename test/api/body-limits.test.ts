@@ -101,7 +101,9 @@ const HOSTED = [
   '/models/tiny',
 ];
 
-test('Bodies of hostile size or shape are refused, and cost the event loop little', async () => {
+test('Bodies of hostile size or shape are refused, and cost the event loop little', {
+  tags: ['long'],
+}, async () => {
   const { post, mainThreadMs } = await served();
   await post('/v1/jobs', '{}');
   for (const [name, body] of HOSTILE) {
@@ -114,7 +116,7 @@ test('Bodies of hostile size or shape are refused, and cost the event loop littl
     }
   }
   // On a busy machine the thread that parses gets little time.
-}, 600_000);
+});
 
 test('Large bodies are parsed at a lower priority than that of the event loop', async () => {
   const { post, niceness } = await served();

@@ -48,7 +48,9 @@ test('Without LEHR_OPERATIONS_PORT, one listener serves everything', async () =>
   }
 });
 
-test('Half-sent requests beyond the limit are closed, the operations listener answers, and callers can connect again', async () => {
+test('Half-sent requests beyond the limit are closed, the operations listener answers, and callers can connect again', {
+  tags: ['long'],
+}, async () => {
   const { api, url, port, operations } = await started({
     LEHR_OPERATIONS_PORT: '0',
     LEHR_MAX_CONNECTIONS: `${MAX_CONNECTIONS}`,

@@ -145,7 +145,9 @@ const shown = (request: Damaged): string => {
   return JSON.stringify([request.method, url.slice(0, 300), init.headers, body]).slice(0, 800);
 };
 
-test(`${COUNT} almost valid requests get documented answers without an internal error, and leak no memory (seed ${SEED})`, async () => {
+test(`${COUNT} almost valid requests get documented answers without an internal error, and leak no memory (seed ${SEED})`, {
+  tags: ['long'],
+}, async () => {
   const faults: unknown[] = [];
   const note = (fields: Record<string, unknown>) => faults.push(fields.error);
   const log = { debug: () => {}, info: () => {}, warn: () => {}, error: note, child: () => log };
@@ -201,4 +203,4 @@ test(`${COUNT} almost valid requests get documented answers without an internal 
     [...seen.keys()].filter((key) => /\s([23]\d\d|429|503)$/.test(key)).map((key) => key.split(' ')[0]),
   );
   expect(operations.map(({ name }) => name).filter((name) => !reached.has(name))).toEqual([]);
-}, 300_000);
+});

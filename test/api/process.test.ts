@@ -162,7 +162,9 @@ describe('start that fails', () => {
     expect(said).toBe(`lehr api: Redis does not answer at ${host}`);
   });
 
-  test('A worker and an API with another folder than the running API do not start, and name both folders', async () => {
+  test('A worker and an API with another folder than the running API do not start, and name both folders', {
+    tags: ['long'],
+  }, async () => {
     const secret = 'a secret of thirty-two characters or more';
     const env = await installation(server.url, { LEHR_KEY_PEPPER: secret, LEHR_SECRET_KEY: secret });
     const { api, url } = await started(env);

@@ -6,7 +6,9 @@ import { startLehr } from '../support/lehr-process.ts';
 import { freePort } from '../support/ports.ts';
 import { startRedis } from '../support/redis-server.ts';
 
-test('The API uses a Redis over TLS as a user with a password, and refuses a server with an unknown certificate', async () => {
+test('The API uses a Redis over TLS as a user with a password, and refuses a server with an unknown certificate', {
+  tags: ['long'],
+}, async () => {
   const { cert, key } = await certificate();
   const port = await freePort();
   const tls = ['--tls-port', `${port}`, '--tls-cert-file', cert, '--tls-key-file', key];

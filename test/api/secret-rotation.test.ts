@@ -123,7 +123,9 @@ test('A process starts again while Redis is full', async () => {
 });
 
 describe('rotation', () => {
-  test('The pepper is rotated without a refused request, and the old one can go when every key was used', async () => {
+  test('The pepper is rotated without a refused request, and the old one can go when every key was used', {
+    tags: ['long'],
+  }, async () => {
     const env = await configured();
     const both = { ...env, LEHR_KEY_PEPPER: `${A},${B}` };
     const onlyOld = await started(env);
@@ -158,7 +160,9 @@ describe('rotation', () => {
     expect(await refused(env)).toContain('LEHR_KEY_PEPPER is not the one');
   });
 
-  test('The sealing key is rotated without a webhook that fails to be signed', async () => {
+  test('The sealing key is rotated without a webhook that fails to be signed', {
+    tags: ['long'],
+  }, async () => {
     const env = await configured();
     const receiver = await webhookReceiver();
     const onlyOld = await started(env);
@@ -184,7 +188,9 @@ describe('rotation', () => {
   });
 });
 
-test('The commands of docs/operating.md for a lost secret let the API start with a new one', async () => {
+test('The commands of docs/operating.md for a lost secret let the API start with a new one', {
+  tags: ['long'],
+}, async () => {
   const own = await startRedis();
   onTestFinished(() => own.stop());
   const env = await configured({ LEHR_REDIS_URL: own.url, LEHR_NAMESPACE: 'lehr' });

@@ -135,7 +135,9 @@ async function expectRefused(api: Served, each: Flood, mostGrowth: number, befor
   expect((await fetch(new URL('/healthz', api.url))).status).toBe(200);
 }
 
-test('Every upload route refuses five gigabytes in chunks without using memory', async () => {
+test('Every upload route refuses five gigabytes in chunks without using memory', {
+  tags: ['long'],
+}, async () => {
   let api = await served();
   const floods = (await floodsOf(api)).filter(({ type }) => type === MULTIPART.type);
   expect(floods.map(({ path }) => path)).toContain('/v1/files');
@@ -144,9 +146,11 @@ test('Every upload route refuses five gigabytes in chunks without using memory',
     if (i > 0) api = await served();
     await expectRefused(api, each, GROWTH_BYTES, residentBytes(api.process.pid));
   }
-}, 120_000);
+});
 
-test('Every route refuses five gigabytes of any body, chunked or with a length, without using memory', async () => {
+test('Every route refuses five gigabytes of any body, chunked or with a length, without using memory', {
+  tags: ['long'],
+}, async () => {
   const api = await served();
   const before = residentBytes(api.process.pid);
   const floods = await floodsOf(api);
@@ -156,4 +160,4 @@ test('Every route refuses five gigabytes of any body, chunked or with a length, 
   for (const each of floods.filter(({ path }) => path === '/v1/jobs' || path === '/v1/files')) {
     await expectRefused(api, { ...each, length: FLOOD_BYTES }, 3 * GROWTH_BYTES, before);
   }
-}, 120_000);
+});

@@ -20,11 +20,11 @@ beforeAll(async () => {
 afterAll(() => server.stop());
 
 const PROMPT = 'a red circle';
-/** Tests that start an API and a worker need more time. */
-const WHOLE = { timeout: 120_000 };
 
 describe('lehr submit', () => {
-  test('lehr submit ends when the job is stored, or waits and saves the pictures', WHOLE, async () => {
+  test('lehr submit ends when the job is stored, or waits and saves the pictures', {
+    tags: ['long'],
+  }, async () => {
     const stack = await startStack(server, { LEHR_MODELS: await tinyModels({ vaeEncoder: true }) });
     const lehr = lehrFor(stack);
     const stored = await lehr(['submit', PROMPT, '--steps', '4', '--metadata', 'order=81']);
@@ -74,7 +74,7 @@ describe('lehr submit', () => {
     expect(nowhere).toMatchObject({ code: 73, stderr: expect.stringContaining('cannot be written') });
   });
 
-  test('The exit code of lehr submit says how the job ended', WHOLE, async () => {
+  test('The exit code of lehr submit says how the job ended', { tags: ['long'] }, async () => {
     const stack = await startStack(server);
     const lehr = lehrFor(stack);
     expect(await lehr(['submit', PROMPT, '--wait', '--timeout', '0.5'])).toMatchObject({
@@ -296,7 +296,9 @@ test('lehr keys list names the keys that the API cannot verify', async () => {
   });
 });
 
-test('lehr audit lists who created and revoked keys, newest first and by tenant', async () => {
+test('lehr audit lists who created and revoked keys, newest first and by tenant', {
+  tags: ['long'],
+}, async () => {
   const api = await servedApi(server.url);
   const lehr = lehrFor(api);
   expect((await lehr(['audit'])).stdout).toBe('No entries.\n');
@@ -317,7 +319,7 @@ test('lehr audit lists who created and revoked keys, newest first and by tenant'
 });
 
 describe('lehr doctor', () => {
-  test('lehr doctor reports no problem in a working installation', WHOLE, async () => {
+  test('lehr doctor reports no problem in a working installation', { tags: ['long'] }, async () => {
     const home = await tempFolder('home');
     const models = await tinyModels();
     const stack = await startStack(server, { LEHR_HOME: home, LEHR_MODELS: models });
@@ -425,7 +427,9 @@ describe('A wrong call of lehr', () => {
     expect(stderr).toMatch(message);
   });
 
-  test('The exit code is 69 without a server, 77 for a wrong key, 78 without a key or an address, 66 without a file', async () => {
+  test('The exit code is 69 without a server, 77 for a wrong key, 78 without a key or an address, 66 without a file', {
+    tags: ['long'],
+  }, async () => {
     const unreachable = { LEHR_URL: UNREACHABLE_URL, LEHR_API_KEY: 'none' };
     const ended = (args: string[], env: Record<string, string>, cwd?: string) =>
       startLehrCommand(args, { env, ...(cwd && { cwd }) }).ended;

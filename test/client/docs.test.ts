@@ -54,7 +54,7 @@ describe('docs/client.md', () => {
   }
 
   test('The programs of docs/client.md create, follow and transcribe, and report an error', {
-    timeout: 120_000,
+    tags: ['long'],
   }, async () => {
     const stack = await startStack(server, { LEHR_MODELS: await speechModels() });
     await stack.worker();
@@ -99,7 +99,7 @@ describe('docs/client.md', () => {
 });
 
 describe('docs/cli.md', () => {
-  test('The commands of docs/cli.md work in their order', { timeout: 180_000 }, async () => {
+  test('The commands of docs/cli.md work in their order', { tags: ['long'] }, async () => {
     const home = await tempFolder('home');
     const models = await speechModels();
     const stack = await startStack(server, { LEHR_HOME: home, LEHR_MODELS: models });

@@ -93,33 +93,31 @@ test(
   },
 );
 
-test(
-  'lehr models pull that was interrupted or killed says so, and the same command continues',
-  WHOLE,
-  async () => {
-    const files = await tinyModelFiles();
-    const hub = await startHub(files);
-    const at = await home(hub.endpoint);
-    for (const [signal, code] of [
-      ['SIGINT', 130],
-      ['SIGKILL', null],
-    ] as const) {
-      hub.fail(UNET, { kind: 'stall', after: 1000 });
-      const asked = hub.asked(UNET);
-      const { child, ended } = startLehrCommand(['models', 'pull', 'acme/model'], { env: at.env });
-      await asked;
-      child.kill(signal);
-      const { code: exit, stderr } = await ended;
-      expect(exit).toBe(code);
-      if (code !== null) expect(stderr).toContain('what is complete stays');
-    }
-    expect(await listed(at)).toMatchObject([{ model: null, state: 'incomplete' }]);
-    expect(await at.lehr('pull', 'acme/model')).toMatchObject({ code: 0 });
-    const [{ model, state, folder }] = await listed(at);
-    expect({ model, state }).toEqual({ model: 'model@1', state: 'ready' });
-    expect(await readFile(join(folder, UNET))).toEqual(files.get(UNET)?.bytes);
-  },
-);
+test('lehr models pull that was interrupted or killed says so, and the same command continues', {
+  tags: ['long'],
+}, async () => {
+  const files = await tinyModelFiles();
+  const hub = await startHub(files);
+  const at = await home(hub.endpoint);
+  for (const [signal, code] of [
+    ['SIGINT', 130],
+    ['SIGKILL', null],
+  ] as const) {
+    hub.fail(UNET, { kind: 'stall', after: 1000 });
+    const asked = hub.asked(UNET);
+    const { child, ended } = startLehrCommand(['models', 'pull', 'acme/model'], { env: at.env });
+    await asked;
+    child.kill(signal);
+    const { code: exit, stderr } = await ended;
+    expect(exit).toBe(code);
+    if (code !== null) expect(stderr).toContain('what is complete stays');
+  }
+  expect(await listed(at)).toMatchObject([{ model: null, state: 'incomplete' }]);
+  expect(await at.lehr('pull', 'acme/model')).toMatchObject({ code: 0 });
+  const [{ model, state, folder }] = await listed(at);
+  expect({ model, state }).toEqual({ model: 'model@1', state: 'ready' });
+  expect(await readFile(join(folder, UNET))).toEqual(files.get(UNET)?.bytes);
+});
 
 test('The commands of docs/models.md work in their order', WHOLE, async () => {
   const hub = await startHub(await tinyModelFiles());
@@ -149,28 +147,26 @@ test('lehr models pull explains what is refused', WHOLE, async () => {
   expect(nothing).toMatchObject({ code: 65, stderr: expect.stringContaining('could not be read') });
 });
 
-test(
-  'A folder is copied by lehr models pull; one of a diffusion model without a graph is refused',
-  WHOLE,
-  async () => {
-    const at = await home();
-    const whisper = join(at.folder, 'speech');
-    await writeTinyWhisper(whisper);
-    expect(await at.lehr('pull', whisper)).toMatchObject({ code: 0 });
-    const [speech] = await listed(at);
-    expect(speech).toMatchObject({ model: 'speech@1', state: 'ready' });
-    const checked = JSON.parse((await at.lehr('check', speech.folder, '--json')).stdout);
-    expect(checked).toMatchObject({ task: 'whisper', batching: 'step by step' });
-    expect(checked.graphs.length).toBeGreaterThan(1);
+test('A folder is copied by lehr models pull; one of a diffusion model without a graph is refused', {
+  tags: ['long'],
+}, async () => {
+  const at = await home();
+  const whisper = join(at.folder, 'speech');
+  await writeTinyWhisper(whisper);
+  expect(await at.lehr('pull', whisper)).toMatchObject({ code: 0 });
+  const [speech] = await listed(at);
+  expect(speech).toMatchObject({ model: 'speech@1', state: 'ready' });
+  const checked = JSON.parse((await at.lehr('check', speech.folder, '--json')).stdout);
+  expect(checked).toMatchObject({ task: 'whisper', batching: 'step by step' });
+  expect(checked.graphs.length).toBeGreaterThan(1);
 
-    const half = join(at.folder, 'half');
-    await mkdir(half);
-    await writeTinyDiffusion(half, { seed: 1, timestepType: 'float32' });
-    await rm(join(half, UNET));
-    expect((await readFiles(half)).has(UNET)).toBe(false);
-    expect(await at.lehr('pull', half)).toMatchObject({
-      code: 65,
-      stderr: expect.stringMatching(/has no unet\/model\.onnx.*optimum-cli export onnx --task text-to-image/),
-    });
-  },
-);
+  const half = join(at.folder, 'half');
+  await mkdir(half);
+  await writeTinyDiffusion(half, { seed: 1, timestepType: 'float32' });
+  await rm(join(half, UNET));
+  expect((await readFiles(half)).has(UNET)).toBe(false);
+  expect(await at.lehr('pull', half)).toMatchObject({
+    code: 65,
+    stderr: expect.stringMatching(/has no unet\/model\.onnx.*optimum-cli export onnx --task text-to-image/),
+  });
+});

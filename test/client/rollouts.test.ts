@@ -15,7 +15,7 @@ beforeAll(async () => {
 });
 afterAll(() => server.stop());
 
-test('The commands of docs/rollouts.md work in their order', { timeout: 120_000 }, async () => {
+test('The commands of docs/rollouts.md work in their order', { tags: ['long'] }, async () => {
   const world = await rolloutWorld(server.url);
   const listener = await listen('127.0.0.1', 0);
   onTestFinished(() => listener.close(0));

@@ -40,7 +40,9 @@ const errorOf = async (promise: Promise<unknown>): Promise<LehrError> => {
 };
 
 describe('The SDK with a worker', { timeout: 120_000 }, () => {
-  test('A job is created, followed over a cut connection, downloaded and deleted', async () => {
+  test('A job is created, followed over a cut connection, downloaded and deleted', {
+    tags: ['long'],
+  }, async () => {
     const stack = await startStack(server);
     const proxy = await faultyProxy(stack.url);
     const lehr = clientOf({ ...stack, url: proxy.url });
@@ -72,7 +74,7 @@ describe('The SDK with a worker', { timeout: 120_000 }, () => {
     expect(output.images).toHaveLength(1);
   });
 
-  test('wait, submit and stream survive a kill -9 and a restart of the API', async () => {
+  test('wait, submit and stream survive a kill -9 and a restart of the API', { tags: ['long'] }, async () => {
     const { stack, restart } = await restartable();
     const lehr = clientOf(stack);
     const { id } = await lehr.submit(PICTURE);

@@ -23,7 +23,7 @@ const CIRCLE = fileURLToPath(new URL('en_circle.wav', SAMPLES));
 const TEXT = /a red circle on a blue background/i;
 
 test('The SDK uploads a recording, also when an answer is lost, and transcribes it', {
-  timeout: 120_000,
+  tags: ['long'],
 }, async () => {
   const stack = await startStack(server, { LEHR_MODELS: await speechModels() });
   const proxy = await faultyProxy(stack.url);
@@ -40,7 +40,7 @@ test('The SDK uploads a recording, also when an answer is lost, and transcribes 
   expect(drawn.output).toMatchObject({ text: expect.stringMatching(TEXT), images: [{ width: 64 }] });
 });
 
-test('lehr transcribe writes the text, the subtitles or the whole job', { timeout: 120_000 }, async () => {
+test('lehr transcribe writes the text, the subtitles or the whole job', { tags: ['long'] }, async () => {
   const stack = await startStack(server, { LEHR_MODELS: await speechModels() });
   await stack.worker();
   const lehr = lehrFor(stack);
@@ -70,7 +70,7 @@ test('lehr transcribe writes the text, the subtitles or the whole job', { timeou
 });
 
 test('lehr submit --audio draws what a recording says, and accepts recordings of any size', {
-  timeout: 120_000,
+  tags: ['long'],
 }, async () => {
   const stack = await startStack(server, { LEHR_MODELS: await speechModels() });
   const lehr = lehrFor(stack);

@@ -31,52 +31,48 @@ models:
   return { home, models, start };
 }
 
-test(
-  'lehr tune continues after kill -9, reports every setting, and keeps the comments of models.yaml',
-  WHOLE,
-  async () => {
-    const { home, models, start } = await demoHome();
-    const before = await readFile(models, 'utf8');
-    const killed = start('demo', '--goal', 'latency');
-    await new Promise<void>((resolve) => {
-      let shown = '';
-      killed.child.stderr?.on('data', (text: Buffer) => {
-        shown += text;
-        // The first line says 0 %; at the second, a trial is in the journal.
-        if (shown.split(' % measure ').length > 2) resolve();
-      });
+test('lehr tune continues after kill -9, reports every setting, and keeps the comments of models.yaml', {
+  tags: ['long'],
+}, async () => {
+  const { home, models, start } = await demoHome();
+  const before = await readFile(models, 'utf8');
+  const killed = start('demo', '--goal', 'latency');
+  await new Promise<void>((resolve) => {
+    let shown = '';
+    killed.child.stderr?.on('data', (text: Buffer) => {
+      shown += text;
+      // The first line says 0 %; at the second, a trial is in the journal.
+      if (shown.split(' % measure ').length > 2) resolve();
     });
-    killed.child.kill('SIGKILL');
-    await killed.ended;
-    expect(existsSync(join(home, 'tune/demo@1-latency.jsonl'))).toBe(true);
+  });
+  killed.child.kill('SIGKILL');
+  await killed.ended;
+  expect(existsSync(join(home, 'tune/demo@1-latency.jsonl'))).toBe(true);
 
-    const done = await start('demo', '--goal', 'latency').ended;
-    expect(done).toMatchObject({ code: 0 });
-    expect(done.stderr).toMatch(/^continues an interrupted search with \d+ measurements\n/);
-    expect(done.stdout).toMatch(/^SETTING +VALUE +PICTURES\/S +ONE JOB +MEMORY +COST\n/);
-    for (const level of ['extended', 'all']) {
-      expect(done.stdout).toMatch(
-        new RegExp(`^optimization +${level} +[\\d.]+ .* (?:chosen|x [\\d.]+)$`, 'm'),
-      );
-    }
-    expect(done.stdout).toContain('models.yaml was not changed');
-    expect(await readFile(models, 'utf8')).toBe(before);
-    expect(existsSync(join(home, 'tune/demo@1-latency.jsonl'))).toBe(false);
-    const report = JSON.parse(await readFile(join(home, 'tune/demo@1-latency.json'), 'utf8')) as {
-      tuned: object;
-      all: unknown[];
-    };
-    expect(report.all).toHaveLength(2);
+  const done = await start('demo', '--goal', 'latency').ended;
+  expect(done).toMatchObject({ code: 0 });
+  expect(done.stderr).toMatch(/^continues an interrupted search with \d+ measurements\n/);
+  expect(done.stdout).toMatch(/^SETTING +VALUE +PICTURES\/S +ONE JOB +MEMORY +COST\n/);
+  for (const level of ['extended', 'all']) {
+    expect(done.stdout).toMatch(new RegExp(`^optimization +${level} +[\\d.]+ .* (?:chosen|x [\\d.]+)$`, 'm'));
+  }
+  expect(done.stdout).toContain('models.yaml was not changed');
+  expect(await readFile(models, 'utf8')).toBe(before);
+  expect(existsSync(join(home, 'tune/demo@1-latency.jsonl'))).toBe(false);
+  const report = JSON.parse(await readFile(join(home, 'tune/demo@1-latency.json'), 'utf8')) as {
+    tuned: object;
+    all: unknown[];
+  };
+  expect(report.all).toHaveLength(2);
 
-    const written = await start('demo@1', '--goal', 'latency', '--write', '--json').ended;
-    const { settings } = JSON.parse(written.stdout) as { settings: Record<string, unknown> };
-    expect(settings).toEqual({ threads: 1, optimization: expect.any(String) });
-    const text = await readFile(models, 'utf8');
-    expect(text).toContain('# ours\n');
-    expect(text).toContain('# the first one\n');
-    expect(parseRegistry(text).models[0].versions[0].tuned).toEqual({ cpu: settings });
-  },
-);
+  const written = await start('demo@1', '--goal', 'latency', '--write', '--json').ended;
+  const { settings } = JSON.parse(written.stdout) as { settings: Record<string, unknown> };
+  expect(settings).toEqual({ threads: 1, optimization: expect.any(String) });
+  const text = await readFile(models, 'utf8');
+  expect(text).toContain('# ours\n');
+  expect(text).toContain('# the first one\n');
+  expect(parseRegistry(text).models[0].versions[0].tuned).toEqual({ cpu: settings });
+});
 
 test('lehr tune refuses an unknown goal, an unknown model and a text model', WHOLE, async () => {
   const { models, start } = await demoHome();

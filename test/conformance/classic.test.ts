@@ -36,7 +36,7 @@ const problemOf = async (answer: Promise<Response>) => {
   return (await response.json()) as { status: number; detail: string; errors: { pointer: string }[] };
 };
 
-test('POST /t2i answers with the bytes of the picture and a content-length', async () => {
+test('POST /t2i answers with the bytes of the picture and a content-length', { tags: ['long'] }, async () => {
   const stack = await startStack(server);
   await stack.worker();
   const answers = await Promise.all([1, 2, 3].map(() => stack.ask('POST', '/t2i', CIRCLE)));
@@ -58,7 +58,9 @@ test('POST /t2i answers with the bytes of the picture and a content-length', asy
   expect((await pixels(await fetch(link ?? ''))).equals(one!)).toBe(false);
 });
 
-test('POST /t2i names its own fields in a refusal, and a job that outlasts its request continues', async () => {
+test('POST /t2i names its own fields in a refusal, and a job that outlasts its request continues', {
+  tags: ['long'],
+}, async () => {
   const stack = await startStack(server, { LEHR_HOLD_S: '1' });
   const refused = async (fields: object) => {
     const { status, errors } = await problemOf(stack.ask('POST', '/t2i', { ...CIRCLE, ...fields }));

@@ -77,7 +77,7 @@ test('The programs and commands of the pages about texts embed, classify and fil
   );
 });
 
-test('The programs of docs/openai.md draw, stream and transcribe', { timeout: 120_000 }, async () => {
+test('The programs of docs/openai.md draw, stream and transcribe', { tags: ['long'] }, async () => {
   const stack = await startStack(server, { LEHR_MODELS: await speechModels() });
   await stack.worker();
   const env = envOf(stack, { SPEECH_MODEL: 'ears' });
@@ -90,7 +90,7 @@ test('The programs of docs/openai.md draw, stream and transcribe', { timeout: 12
 });
 
 test('The programs of docs/replicate.md draw, transcribe and receive webhooks', {
-  timeout: 120_000,
+  tags: ['long'],
 }, async () => {
   const env = { LEHR_MODELS: await speechModels(), LEHR_WEBHOOK_ALLOW_PRIVATE: 'true' };
   const stack = await startStack(server, env);

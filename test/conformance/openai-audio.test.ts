@@ -4,7 +4,8 @@ import { readFile } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
 import { BadRequestError, NotFoundError, toFile } from 'openai';
 import { parseSync } from 'subtitle';
-import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { shared } from '../support/cleanup.ts';
 import { errorOf, openai } from '../support/openai-client.ts';
 import { startRedis, type TestRedis } from '../support/redis.ts';
 import { wav } from '../support/speech-files.ts';
@@ -12,8 +13,6 @@ import { speechModels } from '../support/speech-models.ts';
 import { type Stack, startStack } from '../support/stack.ts';
 import { storedJobs } from '../support/stored-jobs.ts';
 
-/** Each test starts a whole installation, possibly on a busy machine. */
-vi.setConfig({ testTimeout: 180_000 });
 const LONG_WAIT = { timeout: 30_000 };
 
 let server: TestRedis;
@@ -27,13 +26,17 @@ const sample = (name: string): string => fileURLToPath(new URL(name, SAMPLES));
 const startSpeechStack = async (env: Record<string, string> = {}): Promise<Stack> =>
   startStack(server, { LEHR_MODELS: await speechModels(), ...env });
 
+const stack = shared(async () => {
+  const all = await startSpeechStack();
+  await all.worker();
+  return all;
+});
+
 const CIRCLE = /a red circle on a blue background/i;
 const ears = (name = 'speech/en_circle.wav') => ({ model: 'ears', file: createReadStream(sample(name)) });
 
 describe('audio.transcriptions.create', () => {
   test('A transcription is available in every response format, each with its content type', async () => {
-    const stack = await startSpeechStack();
-    await stack.worker();
     const { client, answers } = openai(stack);
     const { transcriptions } = client.audio;
     const typeOf = () => answers.at(-1)?.headers.get('content-type');
@@ -84,8 +87,6 @@ describe('audio.transcriptions.create', () => {
   });
 
   test('A transcription accepts form parts in any order and detects the file format from its content', async () => {
-    const stack = await startSpeechStack();
-    await stack.worker();
     const { client } = openai(stack);
     const { transcriptions } = client.audio;
     const fields = { language: 'en', prompt: 'Shapes and colours.', temperature: 0 };
@@ -124,8 +125,6 @@ describe('audio.transcriptions.create', () => {
   });
 
   test('The text deltas of a streamed transcription join to its text', async () => {
-    const stack = await startSpeechStack();
-    await stack.worker();
     const { client, answers } = openai(stack);
     const events = [];
     for await (const event of await client.audio.transcriptions.create({ ...ears(), stream: true })) {
@@ -141,8 +140,6 @@ describe('audio.transcriptions.create', () => {
   });
 
   test('A transcription of silence is an empty text, an empty srt and a vtt without cues', async () => {
-    const stack = await startSpeechStack();
-    await stack.worker();
     const { client } = openai(stack);
     const silence = async () => toFile(wav(new Int16Array(2 * 16_000)), 'silence.wav');
     const transcribe = async (response_format: 'json' | 'srt' | 'vtt'): Promise<unknown> =>
@@ -154,8 +151,6 @@ describe('audio.transcriptions.create', () => {
 });
 
 test('A translation is English text in the formats of a transcription', async () => {
-  const stack = await startSpeechStack();
-  await stack.worker();
   const { client } = openai(stack);
   const spanish = () => ({ model: 'ears', file: createReadStream(sample('speech/es_circulo.wav')) });
   const { text } = await client.audio.translations.create(spanish());
@@ -224,8 +219,6 @@ describe('refused audio requests', () => {
   });
 
   test('Audio or options that only the worker finds invalid are a BadRequestError too', async () => {
-    const stack = await startSpeechStack();
-    await stack.worker();
     const { client } = openai(stack, { maxRetries: 2 });
     const text = await toFile(Buffer.from('this is no audio at all, whatever it is called'), 'a.wav');
     const error = await errorOf(client.audio.transcriptions.create({ model: 'ears', file: text }));
@@ -260,8 +253,6 @@ describe('a transcription that takes longer than its hold', () => {
   });
 
   test('An Idempotency-Key gives the same transcription for the same file and refuses another file', async () => {
-    const stack = await startSpeechStack();
-    await stack.worker();
     const { client, answers } = openai(stack);
     const options = { headers: { 'Idempotency-Key': 'memo-81' } };
     const one = await client.audio.transcriptions.create(ears(), options);

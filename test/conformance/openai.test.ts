@@ -14,6 +14,7 @@ import {
 } from 'openai';
 import sharp from 'sharp';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
+import { shared } from '../support/cleanup.ts';
 import { errorOf, openai } from '../support/openai-client.ts';
 import { pictureFile, pixelData } from '../support/picture-file.ts';
 import { startRedis, type TestRedis } from '../support/redis.ts';
@@ -21,7 +22,7 @@ import { type Stack, startStack } from '../support/stack.ts';
 import { storedJobs } from '../support/stored-jobs.ts';
 import { tinyModels } from '../support/tiny-models.ts';
 
-/** Each test starts a whole installation, possibly on a busy machine. */
+/** Most tests start a whole installation, possibly on a busy machine. */
 vi.setConfig({ testTimeout: 180_000 });
 const LONG_WAIT = { timeout: 30_000 };
 
@@ -30,6 +31,12 @@ beforeAll(async () => {
   server = await startRedis();
 });
 afterAll(() => server.stop());
+
+const stack = shared(async () => {
+  const all = await startStack(server);
+  await all.worker();
+  return all;
+});
 
 const CIRCLE = { model: 'tiny', prompt: 'a red circle' } as const;
 /** Lehr's own fields, which the types of the client do not know; the client passes them through. */
@@ -49,7 +56,6 @@ const bytesOf = async (image: OpenAI.Image | undefined): Promise<Uint8Array> => 
 };
 
 test('The model list has one page, in the OpenAI and the Replicate form, and models are found by name', async () => {
-  const stack = await startStack(server);
   const { client } = openai(stack);
   const page = await client.models.list();
   expect(page.data).toEqual([
@@ -113,8 +119,6 @@ test('A model without a VAE encoder refuses a picture to begin at, with the name
 
 describe('images.generate', () => {
   test('images.generate supports every size, count, response format and output format', async () => {
-    const stack = await startStack(server);
-    await stack.worker();
     const { client, answers } = openai(stack);
     const nowS = Date.now() / 1000;
 
@@ -151,8 +155,6 @@ describe('images.generate', () => {
   });
 
   test('images.generate treats null as absent, ignores unknown fields, and accepts the fields of Lehr', async () => {
-    const stack = await startStack(server);
-    await stack.worker();
     const { client } = openai(stack);
     const nothing = {
       model: null,
@@ -223,8 +225,6 @@ describe('images.generate', () => {
   });
 
   test('Repeated calls of images.generate with one Idempotency-Key make one job, and another request with it is refused', async () => {
-    const stack = await startStack(server);
-    await stack.worker();
     const { client, answers } = openai(stack);
     const options = { headers: { 'Idempotency-Key': 'order-81' } };
     const one = await client.images.generate({ ...CIRCLE, response_format: 'b64_json' }, options);
@@ -264,7 +264,6 @@ describe('refused image requests', () => {
   ];
 
   test('An invalid field is a BadRequestError that names it and has the request id', async () => {
-    const stack = await startStack(server);
     const { client, answers } = openai(stack);
     for (const [fields, param, code] of REFUSED) {
       const error = await errorOf(client.images.generate({ ...CIRCLE, ...fields } as typeof CIRCLE));
@@ -294,7 +293,6 @@ describe('refused image requests', () => {
   });
 
   test('A wrong key is an AuthenticationError, and a key without the scope a PermissionDeniedError', async () => {
-    const stack = await startStack(server);
     const wrongKey = openai({ ...stack, key: 'sk-nobody' });
     const refused = await errorOf(wrongKey.client.images.generate(CIRCLE));
     expect(refused).toBeInstanceOf(AuthenticationError);

@@ -49,7 +49,7 @@ describe('files', () => {
 });
 
 describe('speech', () => {
-  test('Speech input can be a File, a Buffer, a file link or a data: URI', async () => {
+  test('Speech input can be a File, a Buffer, a file link or a data: URI', { tags: ['long'] }, async () => {
     const stack = await startSpeechStack();
     await stack.worker();
     const { client, calls } = replicate(stack);
@@ -81,7 +81,9 @@ describe('speech', () => {
     ]);
   });
 
-  test('A speech model streams its text, and a chain with a picture model draws the text', async () => {
+  test('A speech model streams its text, and a chain with a picture model draws the text', {
+    tags: ['long'],
+  }, async () => {
     const stack = await startSpeechStack();
     await stack.worker();
     const { client } = replicate(stack);

@@ -2,6 +2,7 @@
 import { type Prediction, parseProgressFromLogs } from 'replicate';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { apiWorld } from '../support/api-world.ts';
+import { shared } from '../support/cleanup.ts';
 import { pictureFile } from '../support/picture-file.ts';
 import { startRedis, type TestRedis } from '../support/redis.ts';
 import { problemIn, refused, replicate } from '../support/replicate-client.ts';
@@ -9,7 +10,7 @@ import { startStack } from '../support/stack.ts';
 import { storedJobs } from '../support/stored-jobs.ts';
 import { verified, webhookReceiver } from '../support/webhook-receiver.ts';
 
-/** Each test starts a whole installation, possibly on a busy machine. */
+/** Most tests start a whole installation, possibly on a busy machine. */
 vi.setConfig({ testTimeout: 180_000 });
 const LONG_WAIT = { timeout: 30_000 };
 
@@ -19,13 +20,17 @@ beforeAll(async () => {
 });
 afterAll(() => server.stop());
 
+const stack = shared(async () => {
+  const all = await startStack(server);
+  await all.worker();
+  return all;
+});
+
 const CIRCLE = { prompt: 'a red circle' };
 const ID = /^[a-z0-9]{26}$/;
 
 describe('run', () => {
   test('replicate.run returns a list of links for a model and for every form of a version', async () => {
-    const stack = await startStack(server);
-    await stack.worker();
     const { client, calls } = replicate(stack);
     for (const ref of ['lehr/tiny', 'lehr/tiny:1', 'lehr/tiny:tiny@1'] as const) {
       const output = await client.run(ref, { input: { ...CIRCLE, num_outputs: 2 } });
@@ -347,7 +352,6 @@ describe('refused prediction requests', () => {
   });
 
   test('A refusal does not repeat the value of an unknown input, because it may be the API key of a faulty client', async () => {
-    const stack = await startStack(server);
     const { client } = replicate(stack, { fileEncodingStrategy: 'data-uri' });
     const error = await refused(client.predictions.create({ model: 'lehr/tiny', input: CIRCLE }));
     expect(error.response.status).toBe(422);
@@ -364,7 +368,6 @@ describe('refused prediction requests', () => {
   });
 
   test('A wrong key is a 401, an unknown object a 404, and a body that is too large a 413', async () => {
-    const stack = await startStack(server);
     const { client, calls } = replicate(stack);
     const wrongKey = replicate({ ...stack, key: 'r8_nobody' });
     expect(problemIn(await refused(wrongKey.client.predictions.list()))).toMatchObject({
@@ -555,7 +558,6 @@ describe('webhooks', () => {
 });
 
 test('Models are listed and found under their owner', async () => {
-  const stack = await startStack(server);
   const { client } = replicate(stack);
   expect(await client.models.list()).toMatchObject({
     results: [{ owner: 'lehr', name: 'tiny', visibility: 'private' }],
@@ -584,7 +586,6 @@ const PYTHON_FIELDS = {
 };
 
 test("Models, versions and files have the fields that Replicate's client for Python requires", async () => {
-  const stack = await startStack(server);
   const { client } = replicate(stack);
   const [listed] = (await client.models.list()).results;
   const model = await client.models.get('lehr', 'tiny');

@@ -58,14 +58,16 @@ function speechInputs({ abilities: { frontEnd } }: WhisperEngine): Input[] {
   }));
 }
 
-test('The demo model writes the same tokens as transformers.js for 20 windows of speech', async () => {
+test('The demo model writes the same tokens as transformers.js for 20 windows of speech', {
+  tags: ['long'],
+}, async () => {
   const folder = join(dirname(demoModelsFile()), 'demo-whisper');
   const both = await openBoth(folder, '');
   const { ours, theirs } = await writeBoth(both, speechInputs(both.lehr), 64);
   expect(ours).toHaveLength(INPUTS);
   expect(ours).toEqual(theirs);
   expect(ours.every((tokens) => tokens.length > 3)).toBe(true);
-}, 120_000);
+});
 
 /** Sine waves of random period and phase with noise. */
 function noiseInputs({ abilities: { frontEnd } }: WhisperEngine): Input[] {
@@ -81,7 +83,9 @@ function noiseInputs({ abilities: { frontEnd } }: WhisperEngine): Input[] {
   });
 }
 
-test('A model in the shape of whisper-tiny with random weights writes the same tokens as transformers.js for 20 windows', async () => {
+test('A model in the shape of whisper-tiny with random weights writes the same tokens as transformers.js for 20 windows', {
+  tags: ['long'],
+}, async () => {
   const folder = await mkdtemp(join(tmpdir(), 'lehr-whisper-tiny-'));
   onTestFinished(() => rm(folder, { recursive: true, force: true }));
   await writeTinyWhisper(folder, { size: 'whisper-tiny', graphs: 'onnx' });
@@ -89,4 +93,4 @@ test('A model in the shape of whisper-tiny with random weights writes the same t
   const { ours, theirs } = await writeBoth(both, noiseInputs(both.lehr), 12);
   expect(ours).toEqual(theirs);
   expect(new Set(ours.map((tokens) => tokens.join())).size).toBe(INPUTS);
-}, 600_000);
+});

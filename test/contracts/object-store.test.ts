@@ -270,7 +270,9 @@ describe.each(STORES)('an object store in $name', ({ open, off }) => {
       await world.store.deleteMany(kept.map(toObjectKey));
     });
 
-    test('Old objects of every tenant are found behind more than a thousand younger ones of another', async () => {
+    test('Old objects of every tenant are found behind more than a thousand younger ones of another', {
+      tags: ['long'],
+    }, async () => {
       const keys = [
         ...Array.from({ length: 1_100 }, (_, i) => `out/a/job_${id(young + i)}/0.png`),
         `out/b/job_${id(old)}/0.png`,

@@ -169,7 +169,7 @@ async function onlyFile(folder: string): Promise<string> {
 }
 
 test('After the loss of Redis, an empty one that starts with the dump has keys and jobs, and all jobs end once', {
-  timeout: 240_000,
+  tags: ['long'],
 }, async () => {
   const where = await installed();
   const first = await startRedis(AT_ONCE);

@@ -170,7 +170,7 @@ test('A version that fails one job in five is rolled back, although the process 
 });
 
 test('A version that takes twice as long is rolled back, although the process that judges it is killed, and no job is lost', {
-  timeout: 240_000,
+  tags: ['long'],
 }, async () => {
   const world = await canaryWorld({ latency: { ...LATENCY, stepBaseMs: 2 * LATENCY.stepBaseMs } });
   await world.first.rollouts.deploy('tiny', { version: '2', weight: 50, sticky_by: 'job' });

@@ -98,7 +98,9 @@ test('A speech-to-image job is transcribed by one worker and drawn by another', 
   expect((await fetch(job.output?.images?.[0].url ?? '')).status).toBe(404);
 });
 
-test('A speech worker killed during a long file is replaced, and the job makes one correct picture', async () => {
+test('A speech worker killed during a long file is replaced, and the job makes one correct picture', {
+  tags: ['long'],
+}, async () => {
   const stack = await world();
   const [speechWorker] = [await startSpeechWorker(stack), await startDiffusionWorker(stack)];
   const speech = await longSpeech(2);
@@ -112,9 +114,11 @@ test('A speech worker killed during a long file is replaced, and the job makes o
   expect(job).toMatchObject({ status: 'succeeded', output: { images: [{ seed: 1 }] } });
   expect(wordErrorRate([{ spoken: speech.text, transcript: job.output?.text ?? '' }])).toBeLessThan(0.02);
   expect(nodeOf(job, 'transcribe').metrics?.worker).toBe(await idOf(second));
-}, 240_000);
+});
 
-test('A diffusion worker killed during a picture is replaced, and the picture is unchanged', async () => {
+test('A diffusion worker killed during a picture is replaced, and the picture is unchanged', {
+  tags: ['long'],
+}, async () => {
   const stack = await world();
   const [, diffusionWorker] = [await startSpeechWorker(stack), await startDiffusionWorker(stack)];
   // Large and with many steps, so that it takes seconds on a fast machine too.
@@ -136,9 +140,11 @@ test('A diffusion worker killed during a picture is replaced, and the picture is
   expect(job.output?.images).toHaveLength(1);
   const [drawn, wanted] = await Promise.all([job, alone].map(pictureOf));
   expect(pixelData(drawn)).toBe(pixelData(wanted));
-}, 240_000);
+});
 
-test('A workflow uses one transcript for several pictures, and a cancel ends all its nodes', async () => {
+test('A workflow uses one transcript for several pictures, and a cancel ends all its nodes', {
+  tags: ['long'],
+}, async () => {
   const stack = await world();
   await startSpeechWorker(stack);
   const { id } = await submit(stack, {
@@ -166,7 +172,9 @@ test('A workflow uses one transcript for several pictures, and a cancel ends all
   ]);
 });
 
-test('Spoken words are sorted and embedded by text nodes on a worker for texts', async () => {
+test('Spoken words are sorted and embedded by text nodes on a worker for texts', {
+  tags: ['long'],
+}, async () => {
   const stack = await startStack(server, { LEHR_MODELS: demoModelsFile() });
   await startSpeechWorker(stack);
   const textWorker = await stack.worker({ LEHR_TASKS: 'text' });
@@ -194,7 +202,9 @@ test('Spoken words are sorted and embedded by text nodes on a worker for texts',
   });
 });
 
-test('A failed node fails its workflow with its reason, and the states of all nodes can be read', async () => {
+test('A failed node fails its workflow with its reason, and the states of all nodes can be read', {
+  tags: ['long'],
+}, async () => {
   const stack = await world();
   const [, diffusionWorker] = [await startSpeechWorker(stack), await startDiffusionWorker(stack)];
   const { id } = await submit(stack, {

@@ -38,7 +38,9 @@ const MIN_SHARES: Partial<Record<Measure, number>> = {
   relation: 0.9,
 };
 
-test('demo-diffusion draws forty combinations that it was not trained on correctly', async () => {
+test('demo-diffusion draws forty combinations that it was not trained on correctly', {
+  tags: ['long'],
+}, async () => {
   const pictures = await drawAll(
     await world(),
     PROMPTS.map(({ prompt, seed, width, height }) => ({ prompt, seed, width, height })),
@@ -49,7 +51,7 @@ test('demo-diffusion draws forty combinations that it was not trained on correct
     return right < least * asked;
   });
   expect(missed, JSON.stringify(tally)).toEqual([]);
-}, 480_000);
+});
 
 const RED_CIRCLE: SceneSpec = {
   background: { kind: 'plain', colours: ['blue'] },
@@ -57,7 +59,7 @@ const RED_CIRCLE: SceneSpec = {
   relation: null,
 };
 
-test('demo-diffusion draws the scene with every sampler that it offers', async () => {
+test('demo-diffusion draws the scene with every sampler that it offers', { tags: ['long'] }, async () => {
   const stack = await world();
   const { data } = (await (await stack.ask('GET', '/v1/models')).json()) as {
     data: { id: string; samplers?: string[] }[];
@@ -79,9 +81,9 @@ test('demo-diffusion draws the scene with every sampler that it offers', async (
       shapes: true,
     });
   }
-}, 480_000);
+});
 
-test('demo-diffusion draws the scene in other sizes', async () => {
+test('demo-diffusion draws the scene in other sizes', { tags: ['long'] }, async () => {
   const sizes = [
     { width: 128, height: 128 },
     { width: 512, height: 256 },
@@ -98,9 +100,11 @@ test('demo-diffusion draws the scene in other sizes', async () => {
     const { background, colours } = checkScene(pictures[i], RED_CIRCLE);
     expect({ ...size, background, colours }).toEqual({ ...size, background: true, colours: true });
   }
-}, 480_000);
+});
 
-test('demo-diffusion draws the known words of a prompt with unknown words, other scripts or great length', async () => {
+test('demo-diffusion draws the known words of a prompt with unknown words, other scripts or great length', {
+  tags: ['long'],
+}, async () => {
   const known = 'a red circle on a blue background';
   const prompts = [
     `a zorbulent ${known}`,
@@ -113,9 +117,9 @@ test('demo-diffusion draws the known words of a prompt with unknown words, other
     prompts.map((prompt) => ({ prompt, seed: 1 })),
   );
   for (const picture of pictures) expect(readScene(picture).background).toEqual(RED_CIRCLE.background);
-}, 480_000);
+});
 
-test('Six recorded sentences are transcribed and drawn correctly', async () => {
+test('Six recorded sentences are transcribed and drawn correctly', { tags: ['long'] }, async () => {
   const stack = await world();
   const drawn = await Promise.all(
     spokenPrompts.map(async ({ file, text, spec }) => {
@@ -137,4 +141,4 @@ test('Six recorded sentences are transcribed and drawn correctly', async () => {
   expect(scenes.filter(({ all }) => !all)).toEqual([]);
   const stated = drawn.filter((_, i) => spokenPrompts[i].spec.background !== null);
   for (const { file, background } of stated) expect({ file, background }).toEqual({ file, background: true });
-}, 480_000);
+});

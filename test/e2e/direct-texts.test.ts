@@ -210,6 +210,7 @@ onLinux('A worker that drains still answers a call without a record that it has 
 
 onLinux(
   'When the engine dies, its call is answered or refused, and a call that comes then gets a record',
+  { tags: ['long'] },
   async () => {
     const stack = await directStack();
     const engine = stopEngine(stack.worker1);
@@ -227,6 +228,7 @@ onLinux(
 
 onLinux(
   'When Redis is lost during a call without a record, the caller gets a retryable error, and later calls work',
+  { tags: ['long'] },
   async () => {
     const own = await startRedis();
     onTestFinished(() => own.stop());

@@ -78,7 +78,7 @@ async function fleetOfOne(world: ChaosWorld): Promise<{ fleet: LehrProcess; pid:
 }
 
 test('A load wave takes a fleet from 0 to 4 workers and back to 0, no job is lost and no attempt is spent', {
-  timeout: 240_000,
+  tags: ['long'],
 }, async () => {
   const world = await chaosWorld({ redis, env: { LEHR_POOLS: await poolsFile() } });
   const { client, webhook } = world;
@@ -121,7 +121,7 @@ test('A load wave takes a fleet from 0 to 4 workers and back to 0, no job is los
 });
 
 test('A worker that is killed is started again and its job ends, and SIGTERM drains the fleet', {
-  timeout: 240_000,
+  tags: ['long'],
 }, async () => {
   const world = await chaosWorld({ redis });
   const { client, webhook } = world;
@@ -148,7 +148,7 @@ test('A worker that is killed is started again and its job ends, and SIGTERM dra
 });
 
 test('Workers whose fleet is killed end their jobs or hand them back, with no attempt spent', {
-  timeout: 240_000,
+  tags: ['long'],
 }, async () => {
   const world = await chaosWorld({ redis });
   const { client, webhook } = world;
@@ -166,7 +166,7 @@ test('Workers whose fleet is killed end their jobs or hand them back, with no at
 });
 
 test('A fleet that rolls has a worker of the new version before it drains one of the old version', {
-  timeout: 240_000,
+  tags: ['long'],
 }, async () => {
   const world = await chaosWorld({ redis });
   const { client, webhook } = world;

@@ -19,7 +19,9 @@ beforeAll(async () => {
 });
 afterAll(() => server.stop());
 
-test('A worker that serves forty groups uses at most four Redis connections', async () => {
+test('A worker that serves forty groups uses at most four Redis connections', {
+  tags: ['long'],
+}, async () => {
   const stack = await startStack(server);
   const worker = await stack.worker();
   const jobs = await Promise.all(
@@ -39,7 +41,9 @@ test('A worker that serves forty groups uses at most four Redis connections', as
   expect(names.length - left.length).toBeLessThanOrEqual(4);
 });
 
-test('A job needs at most fifteen Redis commands from its request to its response', async () => {
+test('A job needs at most fifteen Redis commands from its request to its response', {
+  tags: ['long'],
+}, async () => {
   const stack = await startStack(server);
   await stack.worker();
   await stack.over((await stack.post()).id);

@@ -112,7 +112,9 @@ test('A workflow refines the picture of an earlier node, and is deleted with bot
   expect((await stack.over(alone)).status).toBe('succeeded');
 });
 
-test('The refiner of SDXL improves the picture of a base model on another worker, and refuses to draw without one', async () => {
+test('The refiner of SDXL improves the picture of a base model on another worker, and refuses to draw without one', {
+  tags: ['long'],
+}, async () => {
   const models = await tinyModels();
   unpackFixture('sdxl-refiner', join(dirname(models), 'refiner'));
   const limits = 'limits: { min_size: 64, max_size: 128, size_step: 8 }';
@@ -150,9 +152,11 @@ test('The refiner of SDXL improves the picture of a base model on another worker
   const without = { type: 'text-to-image', model: 'refiner', input: { prompt } };
   const refused = await stack.ask('POST', '/v1/jobs', without);
   expect(await refused.json()).toMatchObject({ status: 422, errors: [{ pointer: '/input/image' }] });
-}, 120_000);
+});
 
-test('An unusable picture is refused with the field named, or fails its job with the reason', async () => {
+test('An unusable picture is refused with the field named, or fails its job with the reason', {
+  tags: ['long'],
+}, async () => {
   const stack = await newStack();
   await expectRefusals(stack);
   const worker = await stack.worker();

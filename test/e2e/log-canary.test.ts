@@ -178,7 +178,9 @@ async function killEngine({ worker }: World): Promise<void> {
   await worker.logged('engine died');
 }
 
-test('No log line of any process has a prompt, a key, a webhook secret or URL, or a file name, whatever fails', async () => {
+test('No log line of any process has a prompt, a key, a webhook secret or URL, or a file name, whatever fails', {
+  tags: ['long'],
+}, async () => {
   const world = await startWorld();
   const { stack, redis, server, receiver, worker, home } = world;
   await collectSecrets(world);
@@ -244,4 +246,4 @@ test('No log line of any process has a prompt, a key, a webhook secret or URL, o
   for (const secret of [...Object.values(SENT), ...world.given]) {
     expect(lines.filter((line) => line.includes(secret))).toEqual([]);
   }
-}, 300_000);
+});

@@ -43,7 +43,9 @@ async function pictures(
   return drawn;
 }
 
-test('The built worker draws noise on its thread, and the pictures are those of a worker whose thread died', async () => {
+test('The built worker draws noise on its thread, and the pictures are those of a worker whose thread died', {
+  tags: ['long'],
+}, async () => {
   const draws = join(folder, 'draws');
   appendFileSync(draws, '');
   // The thread wakes the engine at the end of every draw.
@@ -70,4 +72,4 @@ test('The built worker draws noise on its thread, and the pictures are those of 
   expect(without.map((picture, i) => Buffer.compare(picture, withThread[i]))).toEqual(
     withThread.map(() => 0),
   );
-}, 240_000);
+});

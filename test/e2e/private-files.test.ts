@@ -15,7 +15,9 @@ beforeAll(async () => {
 });
 afterAll(() => server.stop());
 
-test('Files of secrets, uploads and outputs can be read by their own user only', async () => {
+test('Files of secrets, uploads and outputs can be read by their own user only', {
+  tags: ['long'],
+}, async () => {
   // The processes inherit it: without one of their own, all users could read what they create.
   const before = process.umask(0o022);
   onTestFinished(() => void process.umask(before));
@@ -29,7 +31,9 @@ test('Files of secrets, uploads and outputs can be read by their own user only',
   for (const path of paths) expect((await stat(path)).mode & 0o077, path).toBe(0);
 });
 
-test('The engine process has no variable with a secret, and no variable of Lehr', async () => {
+test('The engine process has no variable with a secret, and no variable of Lehr', {
+  tags: ['long'],
+}, async () => {
   const secrets = { AWS_ACCESS_KEY_ID: 'an-id', AWS_SECRET_ACCESS_KEY: 'hunter2', HF_TOKEN: 'hunter3' };
   const stack = await startStack(server, secrets);
   const worker = await stack.worker();
@@ -49,7 +53,9 @@ test('The engine process has no variable with a secret, and no variable of Lehr'
   }
 });
 
-test('With configured secrets and an S3 store, API and worker need no folder that they can write to', async () => {
+test('With configured secrets and an S3 store, API and worker need no folder that they can write to', {
+  tags: ['long'],
+}, async () => {
   const s3 = await startRadosgw();
   onTestFinished(() => s3.stop());
   await s3.createBucket('lehr');

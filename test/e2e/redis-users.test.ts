@@ -95,10 +95,12 @@ async function useEverything(stack: Stack): Promise<void> {
   expect((await stack.ask('DELETE', `/v1/jobs/${id}`)).status).toBe(204);
 }
 
-test('Workflows, cancels, deadlines, drains and the recovery of lost jobs need nothing that the users may not do', async () => {
+test('Workflows, cancels, deadlines, drains and the recovery of lost jobs need nothing that the users may not do', {
+  tags: ['long'],
+}, async () => {
   const { stack, redis } = await guardedStack();
   await expectNoDenials(redis, () => loseJobs(stack));
-}, 240_000);
+});
 
 async function loseJobs(stack: Stack): Promise<void> {
   const first = await stack.worker(WORKER);

@@ -20,7 +20,7 @@ beforeAll(async () => {
 });
 afterAll(() => server.stop());
 
-test('The commands of docs/speech.md work with a recorded sentence', async () => {
+test('The commands of docs/speech.md work with a recorded sentence', { tags: ['long'] }, async () => {
   const stack = await startStack(server, { LEHR_MODELS: await speechModels() });
   await stack.worker();
   const cwd = await tempFolder('docs');

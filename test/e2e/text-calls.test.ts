@@ -32,7 +32,9 @@ async function textStack(): Promise<Stack> {
   return stack;
 }
 
-test("The clients of OpenAI and of Hugging Face get what transformers computes, and a long text's length", async () => {
+test("The clients of OpenAI and of Hugging Face get what transformers computes, and a long text's length", {
+  tags: ['long'],
+}, async () => {
   const { url, key } = await textStack();
   const openai = new OpenAI({ baseURL: `${url}/v1`, apiKey: key, maxRetries: 0 });
   const [sentence] = expectedOf<{ text: string; normalized: number[] }>('bert-sentences').cases;
@@ -56,7 +58,9 @@ test("The clients of OpenAI and of Hugging Face get what transformers computes, 
   await expect(long).rejects.toMatchObject({ status: 400, param: 'input.1' });
 });
 
-test('A held call for one text needs at most twenty Redis commands of API and worker together', async () => {
+test('A held call for one text needs at most twenty Redis commands of API and worker together', {
+  tags: ['long'],
+}, async () => {
   const { url, key } = await textStack();
   const openai = new OpenAI({ baseURL: `${url}/v1`, apiKey: key, maxRetries: 0 });
   const ask = (i: number) => openai.embeddings.create({ model: 'bert-sentences', input: `circle ${i}` });

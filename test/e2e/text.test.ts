@@ -61,7 +61,9 @@ test('A job is charged for the tokens that the model read, not for the length of
   expect(cost).toBeLessThan(textCostMs(estimateTokens(texts)) / 10);
 });
 
-test('Two thousand texts come back in order, and a text that is too long fails its own job only', async () => {
+test('Two thousand texts come back in order, and a text that is too long fails its own job only', {
+  tags: ['long'],
+}, async () => {
   const stack = await textStack(server, ['bert-sentences']);
   const texts = Array.from({ length: 2000 }, (_, i) => `${'circle '.repeat(i % 9)}number ${i % 40}`);
   const long = 'circle '.repeat(60);

@@ -55,7 +55,7 @@ async function machine(ports: Readonly<Record<string, string>>) {
 
 test.skipIf(process.env.LEHR_TEST_S3 === 'off')(
   'By docs/two-machines.md a picture of machine B opens through machine A, and a worker with another store is refused',
-  { timeout: 600_000 },
+  { tags: ['long'] },
   async () => {
     const s3 = await startRadosgw();
     onTestFinished(() => s3.stop());

@@ -97,7 +97,7 @@ test(
   },
 );
 
-test('A model that is added with a source is fetched by the running worker', WHOLE, async () => {
+test('A model that is added with a source is fetched by the running worker', { tags: ['long'] }, async () => {
   const hub = await startHub(await tinyModelFiles());
   const { reload, post, over, worker1 } = await world({ HF_ENDPOINT: hub.endpoint });
   await reload(entry('tiny'), entry('far', 'source: hf://acme/model, revision: v1'));
@@ -106,7 +106,7 @@ test('A model that is added with a source is fetched by the running worker', WHO
   expect((await over(job.id)).status).toBe('succeeded');
 });
 
-test('A changed models.yaml is noticed without a signal', WHOLE, async () => {
+test('A changed models.yaml is noticed without a signal', { tags: ['long'] }, async () => {
   const { write, offered, opened } = await world();
   await write(`models:\n${entry('tiny')}${entry('second')}`);
   await expect.poll(offered, PATIENT).toEqual(['tiny', 'second']);
@@ -131,42 +131,38 @@ test('A model that is removed ends its running job, gets no other, and is closed
   expect((await over((await post({ steps: 2 })).id)).status).toBe('succeeded');
 });
 
-test(
-  'A version whose folder changes in models.yaml is closed and opened from the new folder',
-  WHOLE,
-  async () => {
-    const { reload, post, over, folder, worker1 } = await world();
-    const draw = async (): Promise<string> => {
-      const { output } = await over((await post({ steps: 2, seed: 3 })).id);
-      const { images } = output as { images: { url: string }[] };
-      return Buffer.from(await (await fetch(images[0].url)).arrayBuffer()).toString('base64');
-    };
-    const first = await draw();
-    await writeTinyDiffusion(join(folder, 'other'), { seed: 6, timestepType: 'float32' });
-    const opened = () => count(worker1, 'model opened');
-    const before = opened();
-    await reload(entry('tiny', 'path: other'));
-    await expect.poll(opened, PATIENT).toBe(before + 1);
-    expect(await draw()).not.toBe(first);
-  },
-);
+test('A version whose folder changes in models.yaml is closed and opened from the new folder', {
+  tags: ['long'],
+}, async () => {
+  const { reload, post, over, folder, worker1 } = await world();
+  const draw = async (): Promise<string> => {
+    const { output } = await over((await post({ steps: 2, seed: 3 })).id);
+    const { images } = output as { images: { url: string }[] };
+    return Buffer.from(await (await fetch(images[0].url)).arrayBuffer()).toString('base64');
+  };
+  const first = await draw();
+  await writeTinyDiffusion(join(folder, 'other'), { seed: 6, timestepType: 'float32' });
+  const opened = () => count(worker1, 'model opened');
+  const before = opened();
+  await reload(entry('tiny', 'path: other'));
+  await expect.poll(opened, PATIENT).toBe(before + 1);
+  expect(await draw()).not.toBe(first);
+});
 
-test(
-  'A model of which a file is written in place is reported, and opened again with the new file',
-  WHOLE,
-  async () => {
-    const { post, over, folder, worker1 } = await world();
-    const opened = () => count(worker1, 'model opened');
-    const before = opened();
-    await writeTinyDiffusion(join(folder, 'tiny'), { seed: 6, timestepType: 'float32' });
-    expect(await worker1.logged(WRITTEN)).toMatchObject({
-      model: 'tiny@1',
-      path: expect.stringContaining(join(folder, 'tiny')),
-    });
-    await expect.poll(opened, PATIENT).toBe(before + 1);
-    expect((await over((await post({ steps: 2 })).id)).status).toBe('succeeded');
-  },
-);
+test('A model of which a file is written in place is reported, and opened again with the new file', {
+  tags: ['long'],
+}, async () => {
+  const { post, over, folder, worker1 } = await world();
+  const opened = () => count(worker1, 'model opened');
+  const before = opened();
+  await writeTinyDiffusion(join(folder, 'tiny'), { seed: 6, timestepType: 'float32' });
+  expect(await worker1.logged(WRITTEN)).toMatchObject({
+    model: 'tiny@1',
+    path: expect.stringContaining(join(folder, 'tiny')),
+  });
+  await expect.poll(opened, PATIENT).toBe(before + 1);
+  expect((await over((await post({ steps: 2 })).id)).status).toBe('succeeded');
+});
 
 test('A models.yaml that cannot be used is reported, and the earlier models stay', WHOLE, async () => {
   const { api, worker1, write, reload, offered, post, over, ask, workerText } = await world();

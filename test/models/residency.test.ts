@@ -87,39 +87,35 @@ test(
   },
 );
 
-test(
-  'A model with a job in hand is not closed before that has ended, and its waiting jobs run later',
-  WHOLE,
-  async () => {
-    const { draw, over, worker } = await world();
-    const long = await draw('tiny', { steps: 600, n: 8 });
-    const lehr = await worker(FOR_ONE);
-    await lehr.logged('job started');
-    const other = await draw('second');
-    const waiting = await draw('tiny');
-    expect((await over(other.id)).status).toBe('succeeded');
-    const ended = await over(long.id);
-    expect(ended.error).toBeNull();
-    expect(ended).toMatchObject({ status: 'succeeded', attempt: 1 });
-    expect((await over(waiting.id)).status).toBe('succeeded');
-  },
-);
+test('A model with a job in hand is not closed before that has ended, and its waiting jobs run later', {
+  tags: ['long'],
+}, async () => {
+  const { draw, over, worker } = await world();
+  const long = await draw('tiny', { steps: 600, n: 8 });
+  const lehr = await worker(FOR_ONE);
+  await lehr.logged('job started');
+  const other = await draw('second');
+  const waiting = await draw('tiny');
+  expect((await over(other.id)).status).toBe('succeeded');
+  const ended = await over(long.id);
+  expect(ended.error).toBeNull();
+  expect(ended).toMatchObject({ status: 'succeeded', attempt: 1 });
+  expect((await over(waiting.id)).status).toBe('succeeded');
+});
 
-test(
-  'A model that cannot be opened does not keep the other from serving, and is loaded when its folder is complete',
-  WHOLE,
-  async () => {
-    const { draw, over, worker, folder, listed } = await world();
-    await rm(join(folder, 'second', 'unet'), { recursive: true });
-    const broken = await draw('second');
-    const lehr = await worker(FOR_ONE);
-    await lehr.logged('model cannot be opened; the worker serves without it');
-    expect((await over((await draw('tiny')).id)).status).toBe('succeeded');
-    await expect.poll(async () => (await listed())['second@1'].problem, PATIENT).toContain('unet');
-    await writeTinyDiffusion(join(folder, 'second'), { seed: 6, timestepType: 'float32' });
-    expect((await over(broken.id)).status).toBe('succeeded');
-  },
-);
+test('A model that cannot be opened does not keep the other from serving, and is loaded when its folder is complete', {
+  tags: ['long'],
+}, async () => {
+  const { draw, over, worker, folder, listed } = await world();
+  await rm(join(folder, 'second', 'unet'), { recursive: true });
+  const broken = await draw('second');
+  const lehr = await worker(FOR_ONE);
+  await lehr.logged('model cannot be opened; the worker serves without it');
+  expect((await over((await draw('tiny')).id)).status).toBe('succeeded');
+  await expect.poll(async () => (await listed())['second@1'].problem, PATIENT).toContain('unet');
+  await writeTinyDiffusion(join(folder, 'second'), { seed: 6, timestepType: 'float32' });
+  expect((await over(broken.id)).status).toBe('succeeded');
+});
 
 test(
   'A worker whose only open model cannot be opened after a crash of the engine serves the other one',
@@ -147,7 +143,7 @@ test('A worker that is killed while it loads a model loses nothing', WHOLE, asyn
   for (const id of ids) expect((await over(id)).status).toBe('succeeded');
 });
 
-test('Unloading a model gives its memory back', WHOLE, async () => {
+test('Unloading a model gives its memory back', { tags: ['long'] }, async () => {
   const { draw, over, worker, folder } = await world();
   const demo = fileURLToPath(new URL('../../packages/demo-models/models/demo-diffusion', import.meta.url));
   for (const name of ['tiny', 'second']) {

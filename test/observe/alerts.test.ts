@@ -51,7 +51,9 @@ test('Prometheus accepts the rules', async () => {
   expect(await promtool('check', 'rules', RULES)).toContain('SUCCESS');
 });
 
-test('Every alert fires when it should, and not when things only look similar', async () => {
+test('Every alert fires when it should, and not when things only look similar', {
+  tags: ['long'],
+}, async () => {
   expect(Object.keys(ALERT_CASES).sort()).toEqual(ALERTS.map(({ alert }) => alert).sort());
   const folder = await tempFolder('rules');
   // Long windows are evaluated less often: three days of minutes take promtool minutes.

@@ -72,7 +72,9 @@ async function emptyCharts({ url }: TestPrometheus): Promise<string[]> {
   );
 }
 
-test('Every panel of the dashboards and every chart of the studio has data after a picture and a transcript', async () => {
+test('Every panel of the dashboards and every chart of the studio has data after a picture and a transcript', {
+  tags: ['long'],
+}, async () => {
   const workerPort = await freePort();
   const stack = await startStack(server, {
     LEHR_MODELS: await speechModels({ canary: true }),
@@ -104,7 +106,7 @@ test('Every panel of the dashboards and every chart of the studio has data after
   );
   // Panels of rare events may be empty; Prometheus rejects a faulty query.
   await unanswered(prometheus, PANELS);
-}, 180_000);
+});
 
 test('Every panel has a question as its title, a unit, and only metrics that Lehr or an exporter has', () => {
   const known = new Set<string>(Object.values(METRICS).map(({ name }) => name));

@@ -13,7 +13,9 @@ beforeAll(async () => {
 });
 afterAll(() => server.stop());
 
-test('Prometheus stores with the times of a traced job the id of its trace, from API and worker', async () => {
+test('Prometheus stores with the times of a traced job the id of its trace, from API and worker', {
+  tags: ['long'],
+}, async () => {
   const [port, workerPort] = [await freePort(), await freePort()];
   const prometheus = await startPrometheus({ 'lehr-api': port, 'lehr-worker': workerPort });
   const stack = await startStack(server, {
@@ -38,4 +40,4 @@ test('Prometheus stores with the times of a traced job the id of its trace, from
     expect(await prometheus.query(name)).not.toEqual([]);
   }
   expect((await prometheus.query('up')).map(({ value }) => value[1])).toEqual(['1', '1']);
-}, 180_000);
+});

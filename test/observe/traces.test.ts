@@ -55,7 +55,9 @@ const has =
   (spans: readonly ReceivedSpan[]): boolean =>
     names.every((name) => named(spans, name).length > 0);
 
-test('A speech-to-image request is one tree, from its caller over the API and two workers to its webhook', async () => {
+test('A speech-to-image request is one tree, from its caller over the API and two workers to its webhook', {
+  tags: ['long'],
+}, async () => {
   const collector = await otlpReceiver();
   const receiver = await webhookReceiver(200);
   const stack = await startStack(server, {
@@ -137,7 +139,7 @@ test('A step that two traced pictures shared is in both traces, linked with the 
   }
 });
 
-test('A job that fails ends its span with the code of its error', async () => {
+test('A job that fails ends its span with the code of its error', { tags: ['long'] }, async () => {
   const collector = await otlpReceiver();
   const stack = await startStack(server, { LEHR_MODELS: await speechModels(), ...tracedTo(collector) });
   await stack.worker({ LEHR_TASKS: 'whisper' });
@@ -152,7 +154,9 @@ test('A job that fails ends its span with the code of its error', async () => {
   });
 });
 
-test('Requests that are not sampled leave no span, and those with a malformed traceparent begin a trace', async () => {
+test('Requests that are not sampled leave no span, and those with a malformed traceparent begin a trace', {
+  tags: ['long'],
+}, async () => {
   const collector = await otlpReceiver();
   const stack = await startStack(server, tracedTo(collector));
   const worker = await stack.worker();
@@ -183,7 +187,9 @@ test('Spans are sent as protobuf unless set otherwise, with the headers that are
   expect(sent?.headers).toMatchObject({ 'content-type': 'application/x-protobuf', 'x-collector-key': 'abc' });
 });
 
-test('A collector that is down changes nothing for jobs, and the log names the problem', async () => {
+test('A collector that is down changes nothing for jobs, and the log names the problem', {
+  tags: ['long'],
+}, async () => {
   const stack = await startStack(server, {
     ...tracedTo({ url: `http://127.0.0.1:${await freePort()}` }),
     OTEL_EXPORTER_OTLP_TIMEOUT: '200',

@@ -23,7 +23,7 @@ const gitState = async (): Promise<string> => {
 };
 
 test('A dry run of the release changes nothing here, and writes packages, bills, provenance and checksums', {
-  timeout: 240_000,
+  tags: ['long'],
 }, async () => {
   const before = await gitState();
   const out = join(await tempFolder('release'), 'out');

@@ -50,6 +50,20 @@ test('In the second run, files that shared a process have one each', async () =>
   expect(code).toBe(0);
 });
 
+test('A run leaves out the long tests and counts them, and runs all of them where all are wanted', async () => {
+  // More files than the report lists as the slowest.
+  const short = Object.fromEntries(Array.from({ length: 10 }, (_, i) => [`short${i}`, PASSES]));
+  const files = { ...short, long: `${PASSES} test('is long', { tags: ['long'] }, () => expect(1).toBe(1));` };
+  const some = await run(files);
+  expect(some.code).toBe(0);
+  expect(some.output).toContain('1 long tests were left out: npm test -- --all runs them.');
+  expect(some.output).toMatch(/Tests .*11 passed .*1 skipped/);
+  expect(some.output).not.toContain('Skipped tests:');
+  const whole = await run(files, {}, { all: true });
+  expect(whole.output).toMatch(/Tests .*12 passed/);
+  expect(whole.output).not.toContain('left out');
+});
+
 test('A run whose second run fails too has failed', async () => {
   const { code, output } = await run({ once: FAILS_ONCE, fails: FAILS });
   expect(code).toBe(1);
@@ -74,6 +88,7 @@ test('A run that fails because of an error outside of its tests is not repeated'
 async function run(
   files: Record<string, string>,
   project: Record<string, unknown> = {},
+  options: Record<string, unknown> = {},
 ): Promise<{ code: number; output: string }> {
   const cache = join(ROOT, 'node_modules/.cache');
   await mkdir(cache, { recursive: true });
@@ -84,10 +99,11 @@ async function run(
     join(root, 'vitest.config.mjs'),
     `import { TestReport } from ${JSON.stringify(REPORT)};
      const project = { test: { globals: true, ...${JSON.stringify(project)} } };
-     export default { test: { reporters: ['default', new TestReport()], projects: [project] } };`,
+     const tags = [{ name: 'long' }];
+     export default { test: { reporters: ['default', new TestReport()], projects: [project], tags } };`,
   );
   const script = `import { runTests } from ${JSON.stringify(RUN_TESTS)};
-    process.exit(await runTests([], { root: ${JSON.stringify(root)} }));`;
+    process.exit(await runTests([], ${JSON.stringify({ root, ...options })}));`;
   return new Promise((resolve) => {
     execFile(
       process.execPath,
@@ -100,13 +116,14 @@ async function run(
   });
 }
 
-test('Every change is tested by npm test, with the Node of the README and the oldest that package.json allows', () => {
+test('Every change is tested by npm test, with the Node of the README and the oldest that package.json allows, and by all tests', () => {
   const { jobs } = parse(readText('.github/workflows/ci.yml')) as {
-    jobs: { test: { strategy: { matrix: { node: string[] } }; steps: { run?: string }[] } };
+    jobs: Record<'test' | 'all', { strategy: { matrix: { node: string[] } }; steps: { run?: string }[] }>;
   };
   const [, oldest] = /"node": ">=([\d.]+)"/.exec(readText('package.json')) ?? [];
   const [, wanted] = /needs Node (\d+)/.exec(readText('README.md')) ?? [];
   expect(jobs.test.strategy.matrix.node).toEqual([oldest, wanted]);
   expect(jobs.test.steps.flatMap(({ run }) => run ?? [])).toEqual(['npm test']);
+  expect(jobs.all.steps.flatMap(({ run }) => run ?? [])).toEqual(['npm test -- --all']);
   expect(readText('.ci/run')).toContain('exec npm test');
 });

@@ -14,7 +14,6 @@ import { type Clone, makeClone } from './clone.ts';
 import { isAlive, Launched } from './launched.ts';
 import { shellBlock } from './readme.ts';
 
-const INSTALL_MS = 300_000;
 const START_MS = 180_000;
 
 let clone: Clone;
@@ -48,7 +47,7 @@ async function installation(home: string): Promise<Installation> {
 }
 
 test('A fresh clone installs itself, starts, and the lines of the README draw a picture and read texts', {
-  timeout: INSTALL_MS,
+  tags: ['long'],
 }, async () => {
   expect(shellBlock('start')).toMatch(/^git clone .*\ncd .*\nnpm start\n$/);
   const { home, url, start } = await installation('.lehr');
@@ -79,7 +78,7 @@ test('A fresh clone installs itself, starts, and the lines of the README draw a 
 });
 
 test('A crashed API, worker and Redis come back with all jobs, and Ctrl-C leaves no process', {
-  timeout: START_MS,
+  tags: ['long'],
 }, async () => {
   const { home, url, start } = await installation('.lehr-crash');
   const lehr = start();
@@ -111,7 +110,7 @@ test('A crashed API, worker and Redis come back with all jobs, and Ctrl-C leaves
 });
 
 test('A later start names the file of the key and a card, can have a port for operations and a Prometheus, and checks nothing again', {
-  timeout: START_MS,
+  tags: ['long'],
 }, async () => {
   const { home, url, start } = await installation('.lehr-later');
   const first = start();
@@ -193,7 +192,7 @@ test('With --workers 0 no worker runs, and a receiver on this machine needs no s
 });
 
 test('After a launcher was killed, the next one takes over its Redis, even one that answers slowly', {
-  timeout: START_MS,
+  tags: ['long'],
 }, async () => {
   const { home, url, start } = await installation('.lehr-killed');
   const first = start();
@@ -227,7 +226,7 @@ test('After a launcher was killed, the next one takes over its Redis, even one t
 });
 
 test('Installations run side by side, but two launchers do not share a folder', {
-  timeout: START_MS,
+  tags: ['long'],
 }, async () => {
   const [one, other] = [await installation('.lehr-one'), await installation('.lehr-other')];
   const [first, second] = [one.start(), other.start()];

@@ -33,73 +33,69 @@ async function press(page: Page, button: string, reason: string, done: string): 
 }
 
 describe.skipIf(!chromiumPath)('changes of an administrator', () => {
-  test(
-    'A rollout is started with the keyboard, and paused, promoted and rolled back with a reason each',
-    LONG,
-    async () => {
-      const stack = await demoStack(world.redis, { LEHR_MODELS: await speechModels({ canary: true }) });
-      await stack.worker({ LEHR_TASKS: 'diffusion' });
-      await expect.poll(() => workersOf(stack, 'brush@2'), { timeout: 30_000 }).toBe(1);
-      const { page, complaints } = await openStudio(world.browser, { viewport: DESK });
-      await enter(page, stack);
-      await page.goto(`${stack.url}/studio/admin/models`);
-      const card = page.getByRole('region', { name: 'Versions of brush' });
-      await card.getByText('no rollout').waitFor();
+  test('A rollout is started with the keyboard, and paused, promoted and rolled back with a reason each', {
+    tags: ['long'],
+  }, async () => {
+    const stack = await demoStack(world.redis, { LEHR_MODELS: await speechModels({ canary: true }) });
+    await stack.worker({ LEHR_TASKS: 'diffusion' });
+    await expect.poll(() => workersOf(stack, 'brush@2'), { timeout: 30_000 }).toBe(1);
+    const { page, complaints } = await openStudio(world.browser, { viewport: DESK });
+    await enter(page, stack);
+    await page.goto(`${stack.url}/studio/admin/models`);
+    const card = page.getByRole('region', { name: 'Versions of brush' });
+    await card.getByText('no rollout').waitFor();
 
-      await card.getByRole('button', { name: 'Start the rollout' }).click();
-      await card.getByText('Say why').waitFor();
-      expect(await page.evaluate('document.activeElement.id')).toBe('reason-brush');
-      expect((await stack.ask('GET', '/v1/rollouts/brush')).status).toBe(404);
+    await card.getByRole('button', { name: 'Start the rollout' }).click();
+    await card.getByText('Say why').waitFor();
+    expect(await page.evaluate('document.activeElement.id')).toBe('reason-brush');
+    expect((await stack.ask('GET', '/v1/rollouts/brush')).status).toBe(404);
 
-      const slider = card.getByRole('slider', { name: 'Share of the callers' });
-      await slider.focus();
-      await page.keyboard.press('End');
-      expect(await slider.getAttribute('aria-valuetext')).toBe('100 %');
-      await card.getByLabel('Reason').fill('sharper hands');
-      await page.keyboard.press('Enter');
-      await card.getByText('100 % of the callers get version 2').waitFor();
-      expect(await rolloutOf(stack)).toMatchObject({
-        state: 'running',
-        weight: 100,
-        reason: 'sharper hands',
-      });
-      await expect.poll(async () => (await stack.over((await stack.post()).id)).model).toBe('brush@2');
-      await expect
-        .poll(() => card.locator('tr:has([data-role="canary"]) [data-name="Jobs ended"]').textContent())
-        .not.toBe('0');
+    const slider = card.getByRole('slider', { name: 'Share of the callers' });
+    await slider.focus();
+    await page.keyboard.press('End');
+    expect(await slider.getAttribute('aria-valuetext')).toBe('100 %');
+    await card.getByLabel('Reason').fill('sharper hands');
+    await page.keyboard.press('Enter');
+    await card.getByText('100 % of the callers get version 2').waitFor();
+    expect(await rolloutOf(stack)).toMatchObject({
+      state: 'running',
+      weight: 100,
+      reason: 'sharper hands',
+    });
+    await expect.poll(async () => (await stack.over((await stack.post()).id)).model).toBe('brush@2');
+    await expect
+      .poll(() => card.locator('tr:has([data-role="canary"]) [data-name="Jobs ended"]').textContent())
+      .not.toBe('0');
 
-      await slider.focus();
-      await page.keyboard.press('ArrowLeft');
-      await press(page, 'Change the share', 'one less', 'The share is changed');
-      expect((await rolloutOf(stack)).weight).toBe(99);
-      await press(page, 'Pause', 'lunch', 'The rollout is paused');
-      await card.getByText('All callers get version 1').waitFor();
-      await press(page, 'Resume', 'lunch is over', 'The rollout continues');
-      await press(page, 'Promote', 'no complaints', 'The version is promoted');
-      await card.getByText('All callers get version 2').waitFor();
-      await press(page, 'Roll back', 'colours are off', 'The version is rolled back');
-      const { history } = await rolloutOf(stack);
-      const reasons = [
-        'colours are off',
-        'no complaints',
-        'lunch is over',
-        'lunch',
-        'one less',
-        'sharper hands',
-      ];
-      expect(history.map(({ reason, by }) => [reason, by])).toEqual(
-        reasons.map((reason) => [reason, 'root']),
-      );
-      await expect.poll(() => card.locator('.rollout-history q').allTextContents()).toEqual(reasons);
-      expect(await faultsOf(page)).toEqual([]);
+    await slider.focus();
+    await page.keyboard.press('ArrowLeft');
+    await press(page, 'Change the share', 'one less', 'The share is changed');
+    expect((await rolloutOf(stack)).weight).toBe(99);
+    await press(page, 'Pause', 'lunch', 'The rollout is paused');
+    await card.getByText('All callers get version 1').waitFor();
+    await press(page, 'Resume', 'lunch is over', 'The rollout continues');
+    await press(page, 'Promote', 'no complaints', 'The version is promoted');
+    await card.getByText('All callers get version 2').waitFor();
+    await press(page, 'Roll back', 'colours are off', 'The version is rolled back');
+    const { history } = await rolloutOf(stack);
+    const reasons = [
+      'colours are off',
+      'no complaints',
+      'lunch is over',
+      'lunch',
+      'one less',
+      'sharper hands',
+    ];
+    expect(history.map(({ reason, by }) => [reason, by])).toEqual(reasons.map((reason) => [reason, 'root']));
+    await expect.poll(() => card.locator('.rollout-history q').allTextContents()).toEqual(reasons);
+    expect(await faultsOf(page)).toEqual([]);
 
-      await page.goto(`${stack.url}/studio/admin/traffic`);
-      await page.locator('.traffic-share', { hasText: /^100 %$/ }).waitFor();
-      await page.getByText('Change the shares of the versions').click();
-      await card.getByText('All callers get version 1').waitFor();
-      expect(complaints).toEqual([]);
-    },
-  );
+    await page.goto(`${stack.url}/studio/admin/traffic`);
+    await page.locator('.traffic-share', { hasText: /^100 %$/ }).waitFor();
+    await page.getByText('Change the shares of the versions').click();
+    await card.getByText('All callers get version 1').waitFor();
+    expect(complaints).toEqual([]);
+  });
 
   test(
     'The limits of a key are changed in the studio, and what the API refuses is shown at its field',

@@ -11,7 +11,6 @@ import { demoStack, enter, openStudio, studioWorld } from './studio-world.ts';
 const world = studioWorld();
 
 /** Many jobs and a browser, on a machine that runs other tests as well. */
-const LONG = { timeout: 240_000 };
 const JOBS = 24;
 const PRIORITIES = ['interactive', 'standard', 'standard', 'bulk'] as const;
 const OWN_PROMPT = 'a red circle on a blue background';
@@ -79,45 +78,43 @@ async function spreadOf(page: Page): Promise<number> {
 const ridingOf = (page: Page) => page.locator('.belt-tile[data-state="riding"]');
 
 describe.skipIf(!chromiumPath)('the belt', () => {
-  test(
-    '24 mixed jobs wait, join, ride by their own steps and leave; those of others are blank',
-    LONG,
-    async () => {
-      const stack = await demoStack(world.redis);
-      const { page, complaints } = await openBelt(stack);
-      await page.getByText('No worker is running').waitFor();
-      const { own, others } = await postMixed(stack);
-      await expect.poll(() => page.locator('.waiter').count()).toBeGreaterThan(20);
-      await expect.poll(() => waitingByClass(page)).toEqual({ Interactive: 6, Standard: 12, Bulk: 6 });
-      expect(await page.locator('.waiter[data-own="true"]').count()).toBeLessThan(own.length + 1);
-      await stack.worker();
+  test('24 mixed jobs wait, join, ride by their own steps and leave; those of others are blank', {
+    tags: ['long'],
+  }, async () => {
+    const stack = await demoStack(world.redis);
+    const { page, complaints } = await openBelt(stack);
+    await page.getByText('No worker is running').waitFor();
+    const { own, others } = await postMixed(stack);
+    await expect.poll(() => page.locator('.waiter').count()).toBeGreaterThan(20);
+    await expect.poll(() => waitingByClass(page)).toEqual({ Interactive: 6, Standard: 12, Bulk: 6 });
+    expect(await page.locator('.waiter[data-own="true"]').count()).toBeLessThan(own.length + 1);
+    await stack.worker();
 
-      await expect.poll(() => ridingOf(page).count()).toBeGreaterThan(5);
-      const tile = page.locator('.belt-tile[data-own="true"][data-state="riding"]').first();
-      const link = await tile.getByRole('link').getAttribute('href');
-      expect(own).toContain(link?.split('/').at(-1));
-      const blank = page.locator('.belt-tile[data-own="false"]');
-      await expect.poll(() => blank.count()).toBeGreaterThan(0);
-      expect(await blank.getByRole('link').count()).toBe(0);
-      const html = await page.content();
-      for (const secret of [...others, OTHER_PROMPT, 'bob']) expect(html).not.toContain(secret);
+    await expect.poll(() => ridingOf(page).count()).toBeGreaterThan(5);
+    const tile = page.locator('.belt-tile[data-own="true"][data-state="riding"]').first();
+    const link = await tile.getByRole('link').getAttribute('href');
+    expect(own).toContain(link?.split('/').at(-1));
+    const blank = page.locator('.belt-tile[data-own="false"]');
+    await expect.poll(() => blank.count()).toBeGreaterThan(0);
+    expect(await blank.getByRole('link').count()).toBe(0);
+    const html = await page.content();
+    for (const secret of [...others, OTHER_PROMPT, 'bob']) expect(html).not.toContain(secret);
 
-      const steps = async () => (await page.locator('.belt-tile-link').allTextContents()).join(' ');
-      const before = await steps();
-      await expect.poll(steps).not.toBe(before);
-      await expect
-        .poll(() => page.locator('.belt-tile[data-state="done"]').count(), { timeout: 120_000 })
-        .toBeGreaterThan(0);
-      await expect
-        .poll(async () => Number(await page.locator('.rows-now strong').first().textContent()))
-        .toBeGreaterThan(2);
-      expect(complaints).toEqual([]);
-    },
-  );
+    const steps = async () => (await page.locator('.belt-tile-link').allTextContents()).join(' ');
+    const before = await steps();
+    await expect.poll(steps).not.toBe(before);
+    await expect
+      .poll(() => page.locator('.belt-tile[data-state="done"]').count(), { timeout: 120_000 })
+      .toBeGreaterThan(0);
+    await expect
+      .poll(async () => Number(await page.locator('.rows-now strong').first().textContent()))
+      .toBeGreaterThan(2);
+    expect(complaints).toEqual([]);
+  });
 
   test.each(['light', 'dark'] as const)(
     'A full belt is accessible and fits a phone: %s',
-    LONG,
+    { tags: ['long'] },
     async (colorScheme) => {
       const stack = await demoStack(world.redis);
       const { page, complaints } = await openBelt(stack, { colorScheme, reducedMotion: 'reduce' });
@@ -136,45 +133,43 @@ describe.skipIf(!chromiumPath)('the belt', () => {
     },
   );
 
-  test(
-    'The belt reads nothing while the page is hidden, and goes on when the connection is back',
-    LONG,
-    async () => {
-      const stack = await demoStack(world.redis);
-      await stack.worker();
-      const proxy = await tcpProxy(Number(new URL(stack.url).port));
-      const { page } = await openStudio(world.browser);
-      await page.goto(`http://127.0.0.1:${proxy.port}/studio/belt`);
-      await page.getByLabel('API key').fill(stack.key);
-      await page.keyboard.press('Enter');
-      await page.getByText('Nothing is running').waitFor();
-      const isRead = (request: { url(): string }) => request.url().endsWith('/v1/activity');
-      const show = (state: string) =>
-        page.evaluate(`Object.defineProperty(document, 'visibilityState', { value: '${state}', configurable: true });
+  test('The belt reads nothing while the page is hidden, and goes on when the connection is back', {
+    tags: ['long'],
+  }, async () => {
+    const stack = await demoStack(world.redis);
+    await stack.worker();
+    const proxy = await tcpProxy(Number(new URL(stack.url).port));
+    const { page } = await openStudio(world.browser);
+    await page.goto(`http://127.0.0.1:${proxy.port}/studio/belt`);
+    await page.getByLabel('API key').fill(stack.key);
+    await page.keyboard.press('Enter');
+    await page.getByText('Nothing is running').waitFor();
+    const isRead = (request: { url(): string }) => request.url().endsWith('/v1/activity');
+    const show = (state: string) =>
+      page.evaluate(`Object.defineProperty(document, 'visibilityState', { value: '${state}', configurable: true });
         document.dispatchEvent(new Event('visibilitychange'))`);
-      await page.clock.install();
-      await show('hidden');
-      let reads = 0;
-      page.on('request', (request) => {
-        if (isRead(request)) reads += 1;
-      });
-      await page.clock.runFor(20_000);
-      expect(reads).toBe(0);
-      const next = page.waitForRequest(isRead);
-      await show('visible');
-      await next;
-      await page.clock.resume();
-      proxy.hold();
-      proxy.reset();
-      await page.getByText('Connection lost').waitFor();
-      proxy.release();
-      await page.getByText('Connection lost').waitFor({ state: 'detached' });
-      stack.api.signal('SIGKILL');
-      await stack.api.exited();
-      await page.getByText('Connection lost').waitFor();
-      await stack.restartApi();
-      await page.getByText('Connection lost').waitFor({ state: 'detached' });
-      await page.getByText('Nothing is running').waitFor();
-    },
-  );
+    await page.clock.install();
+    await show('hidden');
+    let reads = 0;
+    page.on('request', (request) => {
+      if (isRead(request)) reads += 1;
+    });
+    await page.clock.runFor(20_000);
+    expect(reads).toBe(0);
+    const next = page.waitForRequest(isRead);
+    await show('visible');
+    await next;
+    await page.clock.resume();
+    proxy.hold();
+    proxy.reset();
+    await page.getByText('Connection lost').waitFor();
+    proxy.release();
+    await page.getByText('Connection lost').waitFor({ state: 'detached' });
+    stack.api.signal('SIGKILL');
+    await stack.api.exited();
+    await page.getByText('Connection lost').waitFor();
+    await stack.restartApi();
+    await page.getByText('Connection lost').waitFor({ state: 'detached' });
+    await page.getByText('Nothing is running').waitFor();
+  });
 });

@@ -36,42 +36,40 @@ async function stackWithHistory(): Promise<Stack> {
 }
 
 describe.skipIf(!chromiumPath)('the charts', () => {
-  test(
-    'Pictures that are made now appear in the charts, whose code is loaded when they are opened',
-    LONG,
-    async () => {
-      const stack = await observedStack();
-      const { page, complaints } = await openStudio(world.browser, { viewport: DESK });
-      const scripts: Promise<Buffer>[] = [];
-      await enter(page, stack);
-      page.on('response', (response) => {
-        if (response.request().resourceType() === 'script') scripts.push(response.body());
-      });
-      await page.getByRole('link', { name: 'Charts' }).click();
-      await page.getByRole('heading', { name: 'Charts' }).waitFor();
-      const bytes = (await Promise.all(scripts)).reduce((sum, body) => sum + gzipSync(body).length, 0);
-      expect(bytes).toBeGreaterThan(10_000);
-      expect(bytes).toBeLessThan(MAX_ROOM_BYTES);
-      await page.getByLabel('15 min').check();
-      // Again and again, as often as Prometheus scrapes: a rate needs an increase between two scrapes.
-      await expect
-        .poll(
-          async () => {
-            await stack.over((await stack.post({ width: 64, height: 64, steps: 4 })).id);
-            return card(page, 'How do jobs end?').locator('tbody tr').allTextContents();
-          },
-          { timeout: 120_000, interval: 1000 },
-        )
-        .toEqual([expect.stringMatching(/^succeeded[\d.]+ a minute/)]);
-      await expect.poll(() => card(page, 'How full are the batches?').locator('canvas').count()).toBe(1);
-      expect(await card(page, 'What fails?').textContent()).toContain('Nothing failed in this time');
-      expect(complaints).toEqual([]);
-    },
-  );
+  test('Pictures that are made now appear in the charts, whose code is loaded when they are opened', {
+    tags: ['long'],
+  }, async () => {
+    const stack = await observedStack();
+    const { page, complaints } = await openStudio(world.browser, { viewport: DESK });
+    const scripts: Promise<Buffer>[] = [];
+    await enter(page, stack);
+    page.on('response', (response) => {
+      if (response.request().resourceType() === 'script') scripts.push(response.body());
+    });
+    await page.getByRole('link', { name: 'Charts' }).click();
+    await page.getByRole('heading', { name: 'Charts' }).waitFor();
+    const bytes = (await Promise.all(scripts)).reduce((sum, body) => sum + gzipSync(body).length, 0);
+    expect(bytes).toBeGreaterThan(10_000);
+    expect(bytes).toBeLessThan(MAX_ROOM_BYTES);
+    await page.getByLabel('15 min').check();
+    // Again and again, as often as Prometheus scrapes: a rate needs an increase between two scrapes.
+    await expect
+      .poll(
+        async () => {
+          await stack.over((await stack.post({ width: 64, height: 64, steps: 4 })).id);
+          return card(page, 'How do jobs end?').locator('tbody tr').allTextContents();
+        },
+        { timeout: 120_000, interval: 1000 },
+      )
+      .toEqual([expect.stringMatching(/^succeeded[\d.]+ a minute/)]);
+    await expect.poll(() => card(page, 'How full are the batches?').locator('canvas').count()).toBe(1);
+    expect(await card(page, 'What fails?').textContent()).toContain('Nothing failed in this time');
+    expect(complaints).toEqual([]);
+  });
 
   test.each(['light', 'dark'] as const)(
     'A busy hour is accessible and fits a phone: %s',
-    LONG,
+    { tags: ['long'] },
     async (colorScheme) => {
       const stack = await stackWithHistory();
       const options = { viewport: DESK, colorScheme, reducedMotion: 'reduce' } as const;
@@ -92,26 +90,24 @@ describe.skipIf(!chromiumPath)('the charts', () => {
     },
   );
 
-  test(
-    'Without a Prometheus the page says how to have one, and it goes on when the connection is back',
-    LONG,
-    async () => {
-      const stack = await demoStack(world.redis);
-      const { page } = await openStudio(world.browser);
-      await page.goto(`${stack.url}/studio/charts`);
-      await page.getByLabel('API key').fill(stack.key);
-      await page.keyboard.press('Enter');
-      await page.getByText('npm start -- --observe').waitFor();
-      expect(await faultsOf(page)).toEqual([]);
-      stack.api.signal('SIGKILL');
-      await stack.api.exited();
-      // A page that is seen again reads at once.
-      await page.evaluate("document.dispatchEvent(new Event('visibilitychange'))");
-      await page.getByText('Connection lost').waitFor();
-      await stack.restartApi();
-      await page.getByText('Connection lost').waitFor({ state: 'detached' });
-    },
-  );
+  test('Without a Prometheus the page says how to have one, and it goes on when the connection is back', {
+    tags: ['long'],
+  }, async () => {
+    const stack = await demoStack(world.redis);
+    const { page } = await openStudio(world.browser);
+    await page.goto(`${stack.url}/studio/charts`);
+    await page.getByLabel('API key').fill(stack.key);
+    await page.keyboard.press('Enter');
+    await page.getByText('npm start -- --observe').waitFor();
+    expect(await faultsOf(page)).toEqual([]);
+    stack.api.signal('SIGKILL');
+    await stack.api.exited();
+    // A page that is seen again reads at once.
+    await page.evaluate("document.dispatchEvent(new Event('visibilitychange'))");
+    await page.getByText('Connection lost').waitFor();
+    await stack.restartApi();
+    await page.getByText('Connection lost').waitFor({ state: 'detached' });
+  });
 
   test(
     'A key without the scope admin has no link to the charts, and is refused at their address',

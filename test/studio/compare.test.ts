@@ -12,7 +12,6 @@ import { demoStack, enter, openStudio, PROMPT, studioWorld } from './studio-worl
 const world = studioWorld();
 
 /** Many pictures and a browser, on a machine that runs other tests as well. */
-const LONG = { timeout: 240_000 };
 const SIDE = 64;
 
 async function jobsOf(stack: Stack): Promise<readonly Job[]> {
@@ -40,7 +39,7 @@ const pictures = (page: Page) => page.locator('.compare-grid .picture[data-loade
 describe.skipIf(!chromiumPath)('the comparison', () => {
   test.each(['light', 'dark'] as const)(
     'A prompt over two settings fills a grid, with errors in their cells, and is saved as one picture: %s',
-    LONG,
+    { tags: ['long'] },
     async (colorScheme) => {
       const stack = await demoStack(world.redis);
       await stack.worker();
@@ -82,7 +81,7 @@ describe.skipIf(!chromiumPath)('the comparison', () => {
     },
   );
 
-  test('The address keeps the comparison; it is never sent to the server', LONG, async () => {
+  test('The address keeps the comparison; it is never sent to the server', { tags: ['long'] }, async () => {
     const stack = await demoStack(world.redis);
     const { page } = await openCompare(stack);
     await write(page, '3, 4', '1, 2, 5');
@@ -97,7 +96,9 @@ describe.skipIf(!chromiumPath)('the comparison', () => {
     expect(asked.join(' ')).not.toContain('red');
   });
 
-  test('Cancel all ends what waits, and more pictures than the limit cannot be made', LONG, async () => {
+  test('Cancel all ends what waits, and more pictures than the limit cannot be made', {
+    tags: ['long'],
+  }, async () => {
     const stack = await demoStack(world.redis);
     const { page, complaints } = await openCompare(stack);
     await write(page, '1, 2, 3, 4, 5, 6, 7', '1, 2, 3, 4, 5, 6');

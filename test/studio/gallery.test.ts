@@ -11,7 +11,6 @@ import { DESK, faultsOf } from './look-at.ts';
 import { demoStack, enter, openStudio, studioWorld } from './studio-world.ts';
 
 const world = studioWorld();
-const LONG = { timeout: 240_000 };
 const JOBS = 10_000;
 /** Of a window of this size, with the rows around it. */
 const MAX_TILES = 60;
@@ -30,7 +29,9 @@ const SCROLL_DOWN = `(async () => {
 })()`;
 
 describe.skipIf(!chromiumPath)('the gallery', () => {
-  test('Of 10,000 jobs only those that are seen are in the page, to the last one', LONG, async () => {
+  test('Of 10,000 jobs only those that are seen are in the page, to the last one', {
+    tags: ['long'],
+  }, async () => {
     const stack = await demoStack(world.redis);
     await manyJobs(world.redis.url, stack.namespace, JOBS);
     const { page, complaints } = await openStudio(world.browser, { viewport: DESK });
@@ -57,52 +58,47 @@ describe.skipIf(!chromiumPath)('the gallery', () => {
     expect(complaints).toEqual([]);
   });
 
-  test(
-    'Selected jobs are saved as one zip, without what has expired, and are deleted together',
-    LONG,
-    async () => {
-      const home = await tempFolder('gallery');
-      const stack = await demoStack(world.redis, { LEHR_HOME: home });
-      await stack.worker();
-      const made = await Promise.all(
-        [1, 2, 3].map((seed) => stack.post({ seed, steps: 2, width: 64, height: 64, n: seed === 3 ? 2 : 1 })),
-      );
-      for (const { id } of made) await stack.over(id);
-      const { page, complaints } = await openStudio(world.browser, { viewport: DESK });
-      await enter(page, stack);
-      await removeOutputs(home, made[0].id);
-      await page.getByRole('link', { name: 'Gallery' }).click();
-      await expect.poll(() => page.locator('.tile .picture[data-loaded="true"]').count()).toBe(2);
-      await page.locator('.tile').getByText('This picture has expired').waitFor();
-      const box = (n: number) => page.locator('.tile-select input').nth(n);
-      await box(0).check();
-      await box(2).click({ modifiers: ['Shift'] });
-      await page.getByText('3 jobs selected').waitFor();
-      expect(await faultsOf(page)).toEqual([]);
+  test('Selected jobs are saved as one zip, without what has expired, and are deleted together', {
+    tags: ['long'],
+  }, async () => {
+    const home = await tempFolder('gallery');
+    const stack = await demoStack(world.redis, { LEHR_HOME: home });
+    await stack.worker();
+    const made = await Promise.all(
+      [1, 2, 3].map((seed) => stack.post({ seed, steps: 2, width: 64, height: 64, n: seed === 3 ? 2 : 1 })),
+    );
+    for (const { id } of made) await stack.over(id);
+    const { page, complaints } = await openStudio(world.browser, { viewport: DESK });
+    await enter(page, stack);
+    await removeOutputs(home, made[0].id);
+    await page.getByRole('link', { name: 'Gallery' }).click();
+    await expect.poll(() => page.locator('.tile .picture[data-loaded="true"]').count()).toBe(2);
+    await page.locator('.tile').getByText('This picture has expired').waitFor();
+    const box = (n: number) => page.locator('.tile-select input').nth(n);
+    await box(0).check();
+    await box(2).click({ modifiers: ['Shift'] });
+    await page.getByText('3 jobs selected').waitFor();
+    expect(await faultsOf(page)).toEqual([]);
 
-      const download = page.waitForEvent('download');
-      await page.getByRole('button', { name: 'Download as zip' }).click();
-      const files = unzipSync(new Uint8Array(await readFile(await (await download).path())));
-      expect(Object.keys(files).sort()).toEqual(
-        [`${made[1].id}.png`, `${made[2].id}.png`, `${made[2].id}-2.png`, 'jobs.json'].sort(),
-      );
-      await page.getByText('1 output has expired and is left out').waitFor();
-      const facts = JSON.parse(Buffer.from(files['jobs.json']).toString()) as { input: { seed: number } }[];
-      expect(facts.map(({ input }) => input.seed)).toEqual([3, 2, 1]);
+    const download = page.waitForEvent('download');
+    await page.getByRole('button', { name: 'Download as zip' }).click();
+    const files = unzipSync(new Uint8Array(await readFile(await (await download).path())));
+    expect(Object.keys(files).sort()).toEqual(
+      [`${made[1].id}.png`, `${made[2].id}.png`, `${made[2].id}-2.png`, 'jobs.json'].sort(),
+    );
+    await page.getByText('1 output has expired and is left out').waitFor();
+    const facts = JSON.parse(Buffer.from(files['jobs.json']).toString()) as { input: { seed: number } }[];
+    expect(facts.map(({ input }) => input.seed)).toEqual([3, 2, 1]);
 
-      await box(0).uncheck();
-      await page
-        .getByRole('region', { name: 'Selected jobs' })
-        .getByRole('button', { name: 'Delete' })
-        .click();
-      await page.getByText('Delete 2 jobs and their outputs?').waitFor();
-      await page.locator('dialog').getByRole('button', { name: 'Delete' }).click();
-      await expect.poll(() => page.locator('.tile').count()).toBe(1);
-      const left = JobListSchema.parse(await (await stack.ask('GET', '/v1/jobs')).json()).data;
-      expect(left.map(({ id }) => id)).toEqual([made[2].id]);
-      expect(complaints).toEqual([]);
-    },
-  );
+    await box(0).uncheck();
+    await page.getByRole('region', { name: 'Selected jobs' }).getByRole('button', { name: 'Delete' }).click();
+    await page.getByText('Delete 2 jobs and their outputs?').waitFor();
+    await page.locator('dialog').getByRole('button', { name: 'Delete' }).click();
+    await expect.poll(() => page.locator('.tile').count()).toBe(1);
+    const left = JobListSchema.parse(await (await stack.ask('GET', '/v1/jobs')).json()).data;
+    expect(left.map(({ id }) => id)).toEqual([made[2].id]);
+    expect(complaints).toEqual([]);
+  });
 });
 
 /** As the sweep of old outputs does. */

@@ -29,7 +29,9 @@ async function signIn(page: Page, key: string): Promise<void> {
 }
 
 describe.skipIf(!chromiumPath)('a studio that is interrupted', () => {
-  test('A person who signs in after a session that ended sees nothing of the person before', async () => {
+  test('A person who signs in after a session that ended sees nothing of the person before', {
+    tags: ['long'],
+  }, async () => {
     const stack = await demoStack(world.redis);
     const { page } = await openStudio(world.browser);
     const [ada, bob] = [await newKey(stack, 'ada'), await newKey(stack, 'bob')];
@@ -45,7 +47,9 @@ describe.skipIf(!chromiumPath)('a studio that is interrupted', () => {
     expect(await page.content()).not.toContain('secret');
   });
 
-  test('A person who signs in after a session that ended does not get its comparison', async () => {
+  test('A person who signs in after a session that ended does not get its comparison', {
+    tags: ['long'],
+  }, async () => {
     const stack = await demoStack(world.redis);
     const { page } = await openStudio(world.browser);
     const [ada, bob] = [await newKey(stack, 'ada'), await newKey(stack, 'bob')];
@@ -85,7 +89,9 @@ describe.skipIf(!chromiumPath)('a studio that is interrupted', () => {
     await page.getByText(/in line/).waitFor();
   });
 
-  test('A job that is followed while the API is killed and started again ends on the page', async () => {
+  test('A job that is followed while the API is killed and started again ends on the page', {
+    tags: ['long'],
+  }, async () => {
     const stack = await demoStack(world.redis);
     const { page } = await openStudio(world.browser);
     await enter(page, stack);
@@ -99,7 +105,7 @@ describe.skipIf(!chromiumPath)('a studio that is interrupted', () => {
     await stack.worker();
     await finished(page);
     expect(await page.getByAltText(`Picture of: ${PROMPT}`).count()).toBe(1);
-  }, 240_000);
+  });
 
   test.each([
     ['the window loses the focus', "dispatchEvent(new Event('blur'))"],

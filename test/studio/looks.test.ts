@@ -50,9 +50,7 @@ async function isInWindow(element: Locator): Promise<boolean> {
 describe.skipIf(!chromiumPath)('the looks of the studio', () => {
   test.each(['light', 'dark'] as const)(
     'Every view is accessible, fits a phone and raises no complaint: %s',
-    {
-      timeout: 240_000,
-    },
+    { tags: ['long'] },
     async (colorScheme) => {
       const stack = await demoStack(world.redis);
       await stack.worker();
@@ -89,7 +87,7 @@ describe.skipIf(!chromiumPath)('the looks of the studio', () => {
 
   test.each(['light', 'dark'] as const)(
     'The belt and every part of the admin view are accessible, fit a phone and raise no complaint: %s',
-    { timeout: 240_000 },
+    { tags: ['long'] },
     async (colorScheme) => {
       const stack = await demoStack(world.redis);
       const { page, complaints } = await openStudio(world.browser, {

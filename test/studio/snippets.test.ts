@@ -15,8 +15,6 @@ import type { Stack } from '../support/stack.ts';
 import { demoStack } from './studio-world.ts';
 
 const run = promisify(execFile);
-/** Four workflows of speech and picture, on a machine that runs other tests as well. */
-const LONG = { timeout: 240_000 };
 let redis: TestRedis;
 beforeAll(async () => {
   redis = await startRedis();
@@ -63,7 +61,7 @@ async function hasPython(): Promise<boolean> {
 }
 
 describe('the programs of the job page', () => {
-  test('Each of them makes the same workflow again', LONG, async () => {
+  test('Each of them makes the same workflow again', { tags: ['long'] }, async () => {
     const stack = await demoStack(redis);
     await stack.worker();
     const audio = await stack.upload('circle.wav', await readFile(new URL('en_circle.wav', SAMPLES)));

@@ -75,47 +75,45 @@ describe.skipIf(!chromiumPath)('the studio', () => {
     expect(complaints).toEqual([]);
   });
 
-  test(
-    'With Speak as the first view, words that are spoken into the microphone are written, and become a picture',
-    LONG,
-    async () => {
-      const stack = await demoStack(world.redis);
-      await stack.worker();
-      const { page, complaints } = await openStudio(world.browser);
-      await enter(page, stack);
-      // The page is loaded anew: no other view has prepared the form of the picture.
-      await page.goto(`${stack.url}/studio/speak`);
-      const button = page.getByRole('button', { name: 'Hold to talk' });
-      await button.hover();
-      await page.mouse.down();
-      // As long as the recorded sentence lasts: the level shows that the microphone hears it.
-      await expect
-        .poll(async () => Number(await page.getByRole('meter').getAttribute('aria-valuenow')))
-        .toBeGreaterThan(5);
-      await page.evaluate('new Promise((resolve) => setTimeout(resolve, 2600))');
-      await page.mouse.up();
-      const words = page.locator('.segment').first();
-      await words.waitFor();
-      expect(await words.textContent()).toMatch(/circle|blue|background/i);
-      await words.click();
-      // Runs in the page, where our types do not exist.
-      await expect
-        .poll(() => page.evaluate("document.querySelector('.transcript audio').played.length"))
-        .toBeGreaterThan(0);
-      await page.getByRole('button', { name: 'Correct the words' }).click();
-      await page.getByLabel('Words at 0:00').fill('a green star');
-      expect(await faultsOf(page)).toEqual([]);
-      await page.getByRole('button', { name: 'Done correcting' }).click();
-      expect(await words.textContent()).toContain('a green star');
-      const download = page.waitForEvent('download');
-      await page.getByRole('button', { name: 'srt' }).click();
-      expect((await download).suggestedFilename()).toMatch(/^job_\w+\.srt$/);
-      expect(await readFile(await (await download).path(), 'utf8')).toContain('a green star');
-      await page.getByRole('button', { name: 'Make the picture of these words' }).click();
-      await finished(page);
-      expect(complaints).toEqual([]);
-    },
-  );
+  test('With Speak as the first view, words that are spoken into the microphone are written, and become a picture', {
+    tags: ['long'],
+  }, async () => {
+    const stack = await demoStack(world.redis);
+    await stack.worker();
+    const { page, complaints } = await openStudio(world.browser);
+    await enter(page, stack);
+    // The page is loaded anew: no other view has prepared the form of the picture.
+    await page.goto(`${stack.url}/studio/speak`);
+    const button = page.getByRole('button', { name: 'Hold to talk' });
+    await button.hover();
+    await page.mouse.down();
+    // As long as the recorded sentence lasts: the level shows that the microphone hears it.
+    await expect
+      .poll(async () => Number(await page.getByRole('meter').getAttribute('aria-valuenow')))
+      .toBeGreaterThan(5);
+    await page.evaluate('new Promise((resolve) => setTimeout(resolve, 2600))');
+    await page.mouse.up();
+    const words = page.locator('.segment').first();
+    await words.waitFor();
+    expect(await words.textContent()).toMatch(/circle|blue|background/i);
+    await words.click();
+    // Runs in the page, where our types do not exist.
+    await expect
+      .poll(() => page.evaluate("document.querySelector('.transcript audio').played.length"))
+      .toBeGreaterThan(0);
+    await page.getByRole('button', { name: 'Correct the words' }).click();
+    await page.getByLabel('Words at 0:00').fill('a green star');
+    expect(await faultsOf(page)).toEqual([]);
+    await page.getByRole('button', { name: 'Done correcting' }).click();
+    expect(await words.textContent()).toContain('a green star');
+    const download = page.waitForEvent('download');
+    await page.getByRole('button', { name: 'srt' }).click();
+    expect((await download).suggestedFilename()).toMatch(/^job_\w+\.srt$/);
+    expect(await readFile(await (await download).path(), 'utf8')).toContain('a green star');
+    await page.getByRole('button', { name: 'Make the picture of these words' }).click();
+    await finished(page);
+    expect(complaints).toEqual([]);
+  });
 
   test('A field that the API refuses is named beside its control, too much work is explained once, and the model says what it draws', async () => {
     const stack = await demoStack(world.redis);
@@ -137,7 +135,7 @@ describe.skipIf(!chromiumPath)('the studio', () => {
     expect(await page.locator('.hint', { hasText: 'squares, triangles, stars' }).count()).toBe(1);
   });
 
-  test('A cut event stream is opened again, and the picture is finished', LONG, async () => {
+  test('A cut event stream is opened again, and the picture is finished', { tags: ['long'] }, async () => {
     const stack = await demoStack(world.redis);
     const proxy = await tcpProxy(Number(new URL(stack.url).port));
     const { page } = await openStudio(world.browser);
@@ -155,7 +153,9 @@ describe.skipIf(!chromiumPath)('the studio', () => {
     await finished(page);
   });
 
-  test('A link that is followed is used up, also in a browser that is signed in', async () => {
+  test('A link that is followed is used up, also in a browser that is signed in', {
+    tags: ['long'],
+  }, async () => {
     const stack = await demoStack(world.redis);
     const { page } = await openStudio(world.browser);
     await enter(page, stack);
@@ -172,7 +172,9 @@ describe.skipIf(!chromiumPath)('the studio', () => {
     expect(again.status).toBe(401);
   });
 
-  test('The page asks for the key again when the session has ended, and signing out ends it', async () => {
+  test('The page asks for the key again when the session has ended, and signing out ends it', {
+    tags: ['long'],
+  }, async () => {
     const stack = await demoStack(world.redis, { LEHR_SESSION_H: '0.002' });
     const { page } = await openStudio(world.browser);
     await enter(page, stack);

@@ -8,7 +8,9 @@ import { openStudio, studioWorld } from './studio-world.ts';
 const world = studioWorld();
 
 describe.skipIf(!chromiumPath)('text jobs in the studio', () => {
-  test('The gallery lists text jobs as their texts and results, and their page has a line for each text', async () => {
+  test('The gallery lists text jobs as their texts and results, and their page has a line for each text', {
+    tags: ['long'],
+  }, async () => {
     const stack = await textStack(world.redis, ['bert-classes', 'bert-sentences']);
     const run = async (type: string, texts: readonly string[]) => {
       const made = await stack.ask('POST', '/v1/jobs', { type, input: { texts } });

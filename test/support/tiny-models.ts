@@ -2,14 +2,14 @@
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { onTestFinished } from 'vitest';
 import { type TinyDiffusionOptions, writeTinyDiffusion } from '../../packages/demo-models/src/index.ts';
+import { whenDone } from './cleanup.ts';
 
 export const TINY = { name: 'tiny', version: '1', ref: 'tiny@1', width: 64, height: 64 } as const;
 
 export async function tempFolder(name: string): Promise<string> {
   const folder = await mkdtemp(join(tmpdir(), `lehr-${name}-`));
-  onTestFinished(() => rm(folder, { recursive: true, force: true }));
+  whenDone(() => rm(folder, { recursive: true, force: true }));
   return folder;
 }
 

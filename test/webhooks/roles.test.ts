@@ -39,7 +39,9 @@ async function canceledJob(api: Started, url: string): Promise<string> {
   return id;
 }
 
-test('Webhooks of jobs that one process accepts are delivered by others, also after one was killed', async () => {
+test('Webhooks of jobs that one process accepts are delivered by others, also after one was killed', {
+  tags: ['long'],
+}, async () => {
   const env = await installation(server.url, { LEHR_WEBHOOK_ALLOW_PRIVATE: '1' });
   const receiver = await webhookReceiver();
   const http = await started(env, 'http');

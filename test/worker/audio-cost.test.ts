@@ -15,7 +15,9 @@ afterAll(() => redis.stop());
 /** 2 kB and 600 s: priced at 0.5 s by its bytes, as the smallest file is, and at 30 s by its length. */
 const LONG = silentFlac({ seconds: 600, declaredSeconds: 600 });
 
-test('Hours of sound in small files do not pass a budget of four engine seconds per minute', async () => {
+test('Hours of sound in small files do not pass a budget of four engine seconds per minute', {
+  tags: ['long'],
+}, async () => {
   const stack = await startStack(redis, { LEHR_MODELS: await speechModels() });
   const made = await stack.ask('POST', '/v1/keys', { tenant: 'acme', limits: { cost_per_minute_s: 4 } });
   const { key } = (await made.json()) as NewApiKey;

@@ -273,7 +273,9 @@ test('The file of one tenant waits for one running decoding of a tenant that has
   expect(order.indexOf('one')).toBe(1);
 });
 
-test('Waveforms never take more than the memory set aside for them, however many files wait', async () => {
+test('Waveforms never take more than the memory set aside for them, however many files wait', {
+  tags: ['long'],
+}, async () => {
   // Two files of the longest allowed length fit.
   const limits = { ...LIMITS, maxDurationS: 600 };
   const budget = 2.5 * waveformBytes(limits.maxDurationS);

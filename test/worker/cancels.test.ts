@@ -26,7 +26,9 @@ const job = {
 
 const isEnd = (type: string): boolean => (END_EVENTS as readonly string[]).includes(type);
 
-test('After a thousand cancels at random moments each job has exactly one end, reported once, and nothing is left in Redis', async () => {
+test('After a thousand cancels at random moments each job has exactly one end, reported once, and nothing is left in Redis', {
+  tags: ['long'],
+}, async () => {
   const workers = await workerWorld(server.url);
   const world = await apiWorld(server.url, { keys: workers.keys });
   const { redis, keys, records, queues } = world.parts;
@@ -75,7 +77,7 @@ test('After a thousand cancels at random moments each job has exactly one end, r
   expect(await redis.exists(keys.live, keys.liveOf(tenant), keys.runningOf(tenant), keys.reserved)).toBe(0);
   const load = Object.values(await redis.hgetall(keys.load(queue.name))).map(Number);
   expect(Math.max(...load)).toBeLessThan(0.001);
-}, 90_000);
+});
 
 test('A cancel that is published while the connection of the worker for announcements is down stops the job', async () => {
   const world = await workerWorld(server.url);

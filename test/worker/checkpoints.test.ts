@@ -107,7 +107,9 @@ test('After a kill -9 of its worker, a picture continues at its last checkpoint 
   expect(await picturesOf(world, await world.draw(input))).toEqual([pixels]);
 });
 
-test('After a kill -9 of its worker, a picture that began at another one continues at its last checkpoint', async () => {
+test('After a kill -9 of its worker, a picture that began at another one continues at its last checkpoint', {
+  tags: ['long'],
+}, async () => {
   const world = await workerWorld(server.url, await tinyModels({ vaeEncoder: true }));
   const store = await openObjectStore({
     kind: 'folder',
@@ -136,7 +138,9 @@ test('After a kill -9 of its worker, a picture that began at another one continu
   expect(await picturesOf(world, await world.draw(input))).toEqual([pixels]);
 });
 
-test('A full batch that does not fit into two seconds of grace continues elsewhere at the same step, with no attempt counted', async () => {
+test('A full batch that does not fit into two seconds of grace continues elsewhere at the same step, with no attempt counted', {
+  tags: ['long'],
+}, async () => {
   const world = await workerWorld(server.url);
   const drained = await world.simulated({ ...SLOW, rowCap: 8, drainMs: 2000 });
   const jobs = await Promise.all([1, 2, 3, 4].map((seed) => world.draw({ seed, steps: 300 })));
@@ -157,7 +161,7 @@ test('A full batch that does not fit into two seconds of grace continues elsewhe
   }
 });
 
-test('Of a job with three pictures, the finished one is not computed again', async () => {
+test('Of a job with three pictures, the finished one is not computed again', { tags: ['long'] }, async () => {
   const world = await workerWorld(server.url);
   // Rows for one picture, so that they run one after the other.
   const drained = await world.simulated({ ...SLOW, rowCap: 2, drainMs: 0 });
@@ -178,7 +182,9 @@ test('Of a job with three pictures, the finished one is not computed again', asy
   expect(await picturesOf(world, await world.draw({ n: 3, steps: 40 }))).toEqual(pictures);
 });
 
-test('After a kill -9 of its engine, a picture continues at the checkpoint that the worker received last', async () => {
+test('After a kill -9 of its engine, a picture continues at the checkpoint that the worker received last', {
+  tags: ['long'],
+}, async () => {
   const world = await workerWorld(server.url);
   const worker = await world.simulated(SLOW);
   const { engine } = await worker.logged('simulated worker serves');
@@ -191,7 +197,9 @@ test('After a kill -9 of its engine, a picture continues at the checkpoint that 
   expect(await world.records.read(job)).toMatchObject({ attempt: 1 });
 });
 
-test('With other weights under the same version, and from a damaged checkpoint, a picture starts at its first step', async () => {
+test('With other weights under the same version, and from a damaged checkpoint, a picture starts at its first step', {
+  tags: ['long'],
+}, async () => {
   const models = await tinyModels();
   const world = await workerWorld(server.url, models);
   const drained = await world.simulated({ ...SLOW, drainMs: 0 });
@@ -214,7 +222,9 @@ test('With other weights under the same version, and from a damaged checkpoint, 
   });
 });
 
-test('A drained worker leaves a large checkpoint in the store, the next one counts its use, and a cancel deletes it', async () => {
+test('A drained worker leaves a large checkpoint in the store, the next one counts its use, and a cancel deletes it', {
+  tags: ['long'],
+}, async () => {
   const world = await workerWorld(server.url);
   // Its latent alone has 262 kB, more than Redis takes, and it takes much longer than this test.
   const env = { LEHR_DRAIN_S: '0' };

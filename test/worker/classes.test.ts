@@ -75,28 +75,28 @@ async function othersDone(stack: Stack): Promise<Job[]> {
   return ended;
 }
 
-test(
-  'Four bulk pictures of four sizes pause while an interactive picture, a recording and a text run, and then continue',
-  async () => {
-    const stack = await stackWith(await modelsForPictures());
-    const bulk: Job[] = [];
-    for (const [width, height] of SIZES) {
-      bulk.push(await stack.post({ width, height, steps: 100 }, { priority: 'bulk' }));
-    }
-    await allRun(stack, bulk);
-    await othersDone(stack);
-    expect(await statesOf(stack, bulk)).toEqual(bulk.map(() => 'running'));
-    // The device works on them again.
-    const stepOf = async (): Promise<number> => (await jobOf(stack, bulk[3].id)).progress?.step ?? 0;
-    const before = await stepOf();
-    await expect.poll(stepOf, { timeout: LIMIT_MS }).toBeGreaterThan(before);
-    for (const { id } of bulk) await stack.ask('POST', `/v1/jobs/${id}/cancel`);
-    for (const { id } of bulk) expect((await stack.over(id)).status).toBe('canceled');
-  },
-  LIMIT_MS,
-);
+test('Four bulk pictures of four sizes pause while an interactive picture, a recording and a text run, and then continue', {
+  tags: ['long'],
+}, async () => {
+  const stack = await stackWith(await modelsForPictures());
+  const bulk: Job[] = [];
+  for (const [width, height] of SIZES) {
+    bulk.push(await stack.post({ width, height, steps: 100 }, { priority: 'bulk' }));
+  }
+  await allRun(stack, bulk);
+  await othersDone(stack);
+  expect(await statesOf(stack, bulk)).toEqual(bulk.map(() => 'running'));
+  // The device works on them again.
+  const stepOf = async (): Promise<number> => (await jobOf(stack, bulk[3].id)).progress?.step ?? 0;
+  const before = await stepOf();
+  await expect.poll(stepOf, { timeout: LIMIT_MS }).toBeGreaterThan(before);
+  for (const { id } of bulk) await stack.ask('POST', `/v1/jobs/${id}/cancel`);
+  for (const { id } of bulk) expect((await stack.over(id)).status).toBe('canceled');
+});
 
-test('Jobs whose pictures arrive slowly take no place of others, and can be canceled meanwhile', async () => {
+test('Jobs whose pictures arrive slowly take no place of others, and can be canceled meanwhile', {
+  tags: ['long'],
+}, async () => {
   const server = createServer((_, response) => {
     response.writeHead(200, { 'content-type': 'image/png' });
     const drip = setInterval(() => response.write(Buffer.alloc(16_384)), 250);
@@ -118,4 +118,4 @@ test('Jobs whose pictures arrive slowly take no place of others, and can be canc
   // None of the slow ones had ended when the last of the others started.
   const lastStart = Math.max(...others.map(({ started_at }) => Date.parse(started_at ?? '')));
   expect(lastStart).toBeLessThan(Math.min(...ends.map((at) => Date.parse(at))));
-}, 300_000);
+});

@@ -57,7 +57,9 @@ const waveformOf = async (file: Uint8Array): Promise<Float32Array> => {
 const wavOf = (waveform: Float32Array): Uint8Array =>
   wav(Int16Array.from(waveform, (value) => Math.max(-1, Math.min(value, 1)) * 0x7fff));
 
-test('At most 5 % of the words of unknown sentences and voices are wrong, and 15 % with noise at 10 dB', async () => {
+test('At most 5 % of the words of unknown sentences and voices are wrong, and 15 % with noise at 10 dB', {
+  tags: ['long'],
+}, async () => {
   const transcribe = await transcriber();
   const sentences = heldOutSentences.slice(0, HELD_OUT_CLIPS);
   const clean = sentences.map((_, index) => heldOutClip(index));
@@ -72,9 +74,11 @@ test('At most 5 % of the words of unknown sentences and voices are wrong, and 15
   expect(transcripts.slice(0, HELD_OUT_CLIPS).map(({ language }) => language)).toEqual(
     sentences.map(({ language }) => language),
   );
-}, 120_000);
+});
 
-test('The six recorded phrases are transcribed exactly, with their languages; silence and noise give no text', async () => {
+test('The six recorded phrases are transcribed exactly, with their languages; silence and noise give no text', {
+  tags: ['long'],
+}, async () => {
   const transcribe = await transcriber();
   const { speech } = sampleManifest;
   const random = new Random(1);

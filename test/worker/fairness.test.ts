@@ -35,7 +35,9 @@ async function postMany({ ask }: KeyHolder, count: number): Promise<JobId[]> {
   return ids;
 }
 
-test('Ten jobs posted after ten thousand of another tenant wait for two batches at most', async () => {
+test('Ten jobs posted after ten thousand of another tenant wait for two batches at most', {
+  tags: ['long'],
+}, async () => {
   const workers = await workerWorld(server.url);
   const world = await apiWorld(server.url, { keys: workers.keys, maxWaitMs: 1e9 });
   const a = await keyHolder(world, 'a', { limits: { max_jobs: null } });
@@ -71,4 +73,4 @@ test('Ten jobs posted after ten thousand of another tenant wait for two batches 
     return startedBefore.length / ROW_CAP;
   });
   expect(Math.max(...batches)).toBeLessThanOrEqual(2);
-}, 180_000);
+});

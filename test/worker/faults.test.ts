@@ -85,7 +85,9 @@ function isAlive(pid: number): boolean {
   }
 }
 
-test('A kill -9 of the engine in the middle of a batch costs time and no attempt', async () => {
+test('A kill -9 of the engine in the middle of a batch costs time and no attempt', {
+  tags: ['long'],
+}, async () => {
   const world = await workerWorld(server.url);
   const worker = await world.simulated({ latency: SLOW });
   const { engine } = await worker.logged('simulated worker serves');
@@ -97,7 +99,9 @@ test('A kill -9 of the engine in the middle of a batch costs time and no attempt
   for (const id of ids) expect(await world.records.read(id)).toMatchObject({ attempt: 1 });
 });
 
-test('An engine whose worker is killed in the middle of a batch exits without an error message', async () => {
+test('An engine whose worker is killed in the middle of a batch exits without an error message', {
+  tags: ['long'],
+}, async () => {
   const world = await workerWorld(server.url);
   const worker = await world.simulated({ latency: SLOW, ...SHORT_LEASES });
   const { engine } = await worker.logged('simulated worker serves');
@@ -110,7 +114,9 @@ test('An engine whose worker is killed in the middle of a batch exits without an
   await expectAllDone(world, ids);
 });
 
-test('A kill -9 of the engine fails no job, not even one that was alone in its batch', async () => {
+test('A kill -9 of the engine fails no job, not even one that was alone in its batch', {
+  tags: ['long'],
+}, async () => {
   const world = await workerWorld(server.url);
   const worker = await world.simulated({ latency: SLOW });
   const { engine } = await worker.logged('simulated worker serves');
@@ -137,7 +143,9 @@ test('A job that crashes the engine is found by halving its batch, and the seven
   expect(crashes).toBeLessThanOrEqual(4);
 });
 
-test('A job that ends every worker which runs it fails at last, and the seven jobs beside it finish', async () => {
+test('A job that ends every worker which runs it fails at last, and the seven jobs beside it finish', {
+  tags: ['long'],
+}, async () => {
   const world = await workerWorld(server.url);
   const ids = await draws(world, 8, 6);
   const [deadly] = ids.splice(3, 1);
@@ -154,9 +162,11 @@ test('A job that ends every worker which runs it fails at last, and the seven jo
   }
   expect(await world.records.read(deadly)).toMatchObject({ error: { code: 'attempts-exhausted' } });
   await expectAllDone(world, ids);
-}, 120_000);
+});
 
-test('An engine that hangs inside a graph run is killed, and the other active jobs finish', async () => {
+test('An engine that hangs inside a graph run is killed, and the other active jobs finish', {
+  tags: ['long'],
+}, async () => {
   const world = await workerWorld(server.url);
   const worker = await world.simulated({ latency: SLOW, faulty: true, silenceMs: 2000 });
   const [good, bad] = [await world.draw({ steps: 10 }), await world.draw({ prompt: 'HANG', seed: 2 })];
@@ -165,7 +175,9 @@ test('An engine that hangs inside a graph run is killed, and the other active jo
   await expectAllDone(world, [good]);
 });
 
-test('An engine whose step takes far longer than those measured before is killed long before the configured limit', async () => {
+test('An engine whose step takes far longer than those measured before is killed long before the configured limit', {
+  tags: ['long'],
+}, async () => {
   const world = await workerWorld(server.url);
   const worker = await world.simulated({ faulty: true, silenceMs: 16_000 });
   await expectAllDone(world, [await world.draw({ steps: 120 })]);
@@ -175,7 +187,7 @@ test('An engine whose step takes far longer than those measured before is killed
   expect(await world.reached(bad)).toMatchObject({ state: 'failed', error: { code: 'engine-crashed' } });
 });
 
-test('A working engine is not killed as hung when its parent was frozen', async () => {
+test('A working engine is not killed as hung when its parent was frozen', { tags: ['long'] }, async () => {
   const world = await workerWorld(server.url);
   const worker = await world.simulated({ latency: SLOW, silenceMs: 800 });
   const id = await world.draw({ steps: 300 });
@@ -202,7 +214,9 @@ test('After kill -9 of a whole worker another worker runs its jobs once the leas
   expect(await world.records.read(ids[0])).toMatchObject({ attempt: 2 });
 });
 
-test('A worker that was frozen past its leases publishes nothing for jobs that another worker has run', async () => {
+test('A worker that was frozen past its leases publishes nothing for jobs that another worker has run', {
+  tags: ['long'],
+}, async () => {
   const world = await workerWorld(server.url);
   const frozen = await world.simulated({ latency: SLOW, ...SHORT_LEASES });
   const ids = await draws(world, 4, 60);
@@ -218,7 +232,9 @@ test('A worker that was frozen past its leases publishes nothing for jobs that a
   await expectAllDone(world, ids);
 });
 
-test('On SIGTERM a worker finishes short jobs, hands long ones back without counting an attempt, and exits', async () => {
+test('On SIGTERM a worker finishes short jobs, hands long ones back without counting an attempt, and exits', {
+  tags: ['long'],
+}, async () => {
   const world = await workerWorld(server.url);
   const worker = await world.simulated({ latency: SLOW, drainMs: 6000 });
   const [short, long] = [await world.draw({ steps: 30 }), await world.draw({ steps: 600 })];
@@ -249,7 +265,7 @@ test('A running job is cancelled within about a step, without an effect on anoth
   await expectAllDone(world, [other]);
 });
 
-test('A running job stops at its deadline and expires', async () => {
+test('A running job stops at its deadline and expires', { tags: ['long'] }, async () => {
   const world = await workerWorld(server.url);
   await world.simulated({ latency: SLOW });
   const id = await world.draw({ steps: 900 }, { deadline_at: Date.now() + 5000 });
@@ -259,7 +275,9 @@ test('A running job stops at its deadline and expires', async () => {
   expect(types.at(-1)).toBe('job.expired');
 });
 
-test('A job that runs longer than a worker allows fails, and another job of its batch finishes', async () => {
+test('A job that runs longer than a worker allows fails, and another job of its batch finishes', {
+  tags: ['long'],
+}, async () => {
   const world = await workerWorld(server.url);
   await world.simulated({ latency: SLOW, times: { maxRunMs: 8000 } });
   const [long, short] = [await world.draw({ steps: 900 }), await world.draw({ steps: 4 })];
@@ -279,7 +297,9 @@ test('A job that was started six times fails at its next claim', async () => {
   expect(await world.reached(id)).toMatchObject({ state: 'failed', error: { code: 'attempts-exhausted' } });
 });
 
-test('While the store is unavailable finished pictures are kept and no further job is claimed', async () => {
+test('While the store is unavailable finished pictures are kept and no further job is claimed', {
+  tags: ['long'],
+}, async () => {
   const world = await workerWorld(server.url);
   const worker = await world.simulated({ latency: SLOW });
   await expectAllDone(world, [await world.draw()]);
@@ -303,7 +323,9 @@ test('While the store is unavailable finished pictures are kept and no further j
   expect(started).toHaveLength(1);
 });
 
-test('A store that stays unavailable fails no job: finished jobs go back to the queue until it is back', async () => {
+test('A store that stays unavailable fails no job: finished jobs go back to the queue until it is back', {
+  tags: ['long'],
+}, async () => {
   const world = await workerWorld(server.url);
   const worker = await world.simulated({ latency: SLOW, times: { storeRetryMs: 300 } });
   await expectAllDone(world, [await world.draw()]);

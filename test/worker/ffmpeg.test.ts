@@ -23,7 +23,9 @@ beforeAll(async () => {
 });
 afterAll(() => redis.stop());
 
-test('A worker without ffmpeg is not ready, the API hints at it, and only jobs that need ffmpeg fail', async () => {
+test('A worker without ffmpeg is not ready, the API hints at it, and only jobs that need ffmpeg fail', {
+  tags: ['long'],
+}, async () => {
   const stack = await startStack(redis, { LEHR_MODELS: await speechModels() });
   const port = await freePort();
   const worker = await stack.worker({ ...NO_PROGRAMS, LEHR_WORKER_PORT: `${port}` });
@@ -49,7 +51,7 @@ test('A worker without ffmpeg is not ready, the API hints at it, and only jobs t
   expect(await transcribed('speech/en_circle.wav')).toMatchObject({ status: 'succeeded' });
 });
 
-test('A speech job that is cancelled or expires ends its ffmpeg', async () => {
+test('A speech job that is cancelled or expires ends its ffmpeg', { tags: ['long'] }, async () => {
   const check = 'case "$*" in *" -f wav "*) exec head -c 4 /dev/zero;; esac';
   const ffmpeg = shellProgram(`${check}\necho $$ >> "$0.out"; exec sleep 600`, 'ffmpeg');
   const stack = await startStack(redis, { LEHR_MODELS: await speechModels() });
@@ -68,7 +70,9 @@ test('A speech job that is cancelled or expires ends its ffmpeg', async () => {
   await expect.poll(() => pids().filter((pid) => spawnSync('kill', ['-0', pid]).status === 0)).toEqual([]);
 });
 
-test('A worker claims no speech job while there is no memory for its audio, and other jobs run', async () => {
+test('A worker claims no speech job while there is no memory for its audio, and other jobs run', {
+  tags: ['long'],
+}, async () => {
   const check = 'case "$*" in *" -f wav "*) exec head -c 4 /dev/zero;; esac';
   const ffmpeg = shellProgram(`${check}\nexec sleep 600`, 'ffmpeg');
   const stack = await startStack(redis, { LEHR_MODELS: await speechModels(), LEHR_WAVEFORM_MB: '1' });

@@ -9,7 +9,9 @@ beforeAll(async () => {
 });
 afterAll(() => redis.stop());
 
-test('An idle worker that claims no job although one waits for it exits, and another worker runs the job', async () => {
+test('An idle worker that claims no job although one waits for it exits, and another worker runs the job', {
+  tags: ['long'],
+}, async () => {
   const world = await workerWorld(redis.url);
   const first = await world.simulated();
   await world.reached(await world.draw());

@@ -78,7 +78,7 @@ test('A followed job has previews at most twice a second, and a job that no clie
   expect([...messages.keys()]).toEqual([followed]);
 });
 
-test('A late preview resembles the picture that a real model draws', { timeout: 180_000 }, async () => {
+test('A late preview resembles the picture that a real model draws', { tags: ['long'] }, async () => {
   const { world, api } = await previewWorld();
   // Enough steps for several seconds on a fast machine, so that the last preview comes in the second half.
   const id = await world.draw({ steps: 999, guidance: 3, width: 512, height: 512 });

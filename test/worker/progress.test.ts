@@ -16,7 +16,9 @@ const SLOW = { stepBaseMs: 20, stepPerRowMs: 0.1, pictureMs: 1, textMs: 1 };
 const progressTimes = async (world: WorkerWorld, id: JobId): Promise<number[]> =>
   (await world.records.events(id, 0)).filter(({ type }) => type === 'job.progress').map(({ at }) => at);
 
-test('Progress of a followed job is written often, and that of another job at most every five seconds', async () => {
+test('Progress of a followed job is written often, and that of another job at most every five seconds', {
+  tags: ['long'],
+}, async () => {
   const world = await workerWorld(server.url);
   await world.simulated({ latency: SLOW });
   const [followed, alone] = await Promise.all([world.draw({ steps: 600 }), world.draw({ steps: 600 })]);

@@ -21,7 +21,9 @@ const CRASHES = 5;
 /** Latents divided by this are infinite. */
 const TOO_SMALL = 1e-60;
 
-test('A worker whose engine fails five jobs in a row claims none for a while, then restarts its engine and serves', async () => {
+test('A worker whose engine fails five jobs in a row claims none for a while, then restarts its engine and serves', {
+  tags: ['long'],
+}, async () => {
   const world = await workerWorld(redis.url);
   const worker = await world.simulated({ faulty: true, times: { quarantineMs: 6000, reportEveryMs: 100 } });
   for (let seed = 0; seed < CRASHES; seed++) {
@@ -46,7 +48,9 @@ test('A worker whose engine fails five jobs in a row claims none for a while, th
   await expect.poll(reasons, SLOW_MACHINE).toEqual([undefined]);
 });
 
-test('The queues, the command lehr, the metrics and the readiness of a worker show that it is in quarantine', async () => {
+test('The queues, the command lehr, the metrics and the readiness of a worker show that it is in quarantine', {
+  tags: ['long'],
+}, async () => {
   const models = await tinyModels();
   const vae = join(dirname(models), 'tiny', 'vae_decoder', 'config.json');
   const config = JSON.parse(await readFile(vae, 'utf8')) as object;

@@ -15,7 +15,7 @@ const LEASE_MS = 13_000;
 const ALLOWED_MS = 50;
 
 test('With steps of 400 ms the event loop of the worker never computes for 50 ms and no lease is lost in three of them', {
-  timeout: 240_000,
+  tags: ['long'],
 }, async () => {
   const world = await workerWorld(server.url);
   const latency = { stepBaseMs: STEP_MS, stepPerRowMs: 0, pictureMs: 20, textMs: 10 };

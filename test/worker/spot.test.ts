@@ -68,7 +68,9 @@ test.each([
   },
 );
 
-test('A worker serves while the EC2 metadata service fails, and logs that once', async () => {
+test('A worker serves while the EC2 metadata service fails, and logs that once', {
+  tags: ['long'],
+}, async () => {
   const service = await metadataService();
   service.state.isBroken = true;
   const world = await workerWorld(redis.url);

@@ -24,7 +24,9 @@ const entry = (name: string): string => `  - name: ${name}
     limits: ${LIMITS}
 `;
 
-test('A worker serves its other models when one cannot be opened, and that one as soon as its folder is complete', async () => {
+test('A worker serves its other models when one cannot be opened, and that one as soon as its folder is complete', {
+  tags: ['long'],
+}, async () => {
   const models = await tinyModels();
   const broken = join(dirname(models), 'broken');
   const options = { seed: 6, timestepType: 'float32' } as const;

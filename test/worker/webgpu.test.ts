@@ -16,8 +16,6 @@ import { hasSoftwareVulkan, useSoftwareVulkan } from '../support/software-vulkan
 
 beforeAll(useSoftwareVulkan);
 const withVulkan = test.skipIf(!hasSoftwareVulkan);
-/** The driver translates each shader for the processor, on a machine that may be busy. */
-const SLOW_MS = 600_000;
 
 async function tempFolder(): Promise<string> {
   const folder = await mkdtemp(join(tmpdir(), 'lehr-webgpu-'));
@@ -86,6 +84,7 @@ withVulkan.each([
 
 withVulkan(
   'Pictures on WebGPU are those of the CPU, and in a batch have the same bytes as alone',
+  { tags: ['long'] },
   async () => {
     const folder = await tempFolder();
     await writeTinyDiffusion(folder, { seed: 5, timestepType: 'float32' });
@@ -112,5 +111,4 @@ withVulkan(
       expect(differenceOf(alone, wanted).largest).toBeLessThanOrEqual(2);
     }
   },
-  SLOW_MS,
 );
