@@ -41,7 +41,7 @@ const LONG = [
   'test/contracts/object-store.test.ts',
 ];
 
-/** Rows of the fault suite that hold the architecture; `npm run test:chaos` runs all of them. */
+/** Rows of the fault suite that hold the architecture; `npm run lab -- chaos` runs all of them. */
 const PINNED_FAULTS = ['f06-cut', 'f12', 'f15', 'f16'].map((row) => `lab/chaos/${row}-*.test.ts`);
 
 /** vitest's own limit for a poll is one second, which a busy machine can exceed. */

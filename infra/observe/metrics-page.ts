@@ -71,7 +71,7 @@ seconds, sizes in bytes. Labels have few values: a model, its version, a class, 
 Where API and worker have a metric, their values add up. Gauges of the queue and of rollouts are the same at every API process: take their maximum. While
 [traces](traces.md) are on, times of requests, jobs, waits and webhooks name a trace for scrapes that accept OpenMetrics.
 
-What recording them costs is measured by \`npm run bench -- metrics\`.
+What recording them costs is measured by \`npm run lab -- bench metrics\`.
 
 ${tables.join('\n\n')}
 `;

@@ -2,7 +2,7 @@
  * Benchmarks as ratios: two sides do the same work in alternation within one run, so that other load of the machine affects
  * both. A round runs each side once, in alternating order, and gives one ratio; a figure is the median of its rounds.
  *
- * A bench file exports `figures`; `npm run bench` runs each file in a separate process and prints one table.
+ * A bench file exports `figures`; `npm run lab -- bench` runs each file in a separate process and prints one table.
  */
 import { cpus, loadavg } from 'node:os';
 

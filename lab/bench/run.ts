@@ -1,6 +1,6 @@
 /**
- * Runs one bench file in a separate process: measures its figures one by one, sends each of its rows and then its charts to npm run
- * bench. With `--quick`, a ratio has three rounds.
+ * Runs one bench file in a separate process: measures its figures one by one, sends each of its rows and then its charts to the
+ * suite. With `--quick`, a ratio has three rounds.
  */
 import { pathToFileURL } from 'node:url';
 import type { Chart } from './charts.ts';

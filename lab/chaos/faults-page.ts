@@ -1,11 +1,13 @@
 /** lab/faults.md, made from the results of the fault suite. */
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import type { RowResult } from './fault-row.ts';
 
 export type Results = Readonly<Record<string, RowResult>>;
 
 const HEAD = `# What happens when something fails
 
-<!-- made by npm run test:chaos from lab/chaos/results.json; do not edit -->
+<!-- made by npm run lab -- chaos from lab/chaos/results.json; do not edit -->
 
 Each row is a test in [lab/chaos](chaos): it starts real processes (API, workers, Redis as it ships, a store, a webhook receiver), injects
 the fault, and reads back every job. Workers run on a simulated device. After each row, the history of all calls must satisfy:
@@ -20,13 +22,27 @@ the fault, and reads back every job. Workers run on a simulated device. After ea
 | I6 | no job is unfinished after its deadline |
 | I7 | nothing of a deleted job stays in Redis, and nothing at all in the store when every job is deleted |
 
-\`npm run test:chaos\` runs all rows and writes this page; \`npm run test:chaos -- f03 f06\` runs some of them and keeps the other results.
+\`npm run lab -- chaos\` runs all rows and writes this page; \`npm run lab -- chaos f03 f06\` runs some of them and keeps the other results.
 Leases and intervals are shorter than the defaults unless a row says otherwise, so recovery from a lost worker is quicker here than in
 production, where the lease is 30 s.
 
 | Row | Injected | Promised | Seen | Measured |
 | --- | --- | --- | --- | --- |
 `;
+
+const RESULTS = new URL('./results.json', import.meta.url);
+
+/** Puts the rows of a folder, one a file, in the place of earlier ones, and writes the page. Returns how many there are. */
+export function addRows(folder: string): number {
+  const read = <T>(file: string | URL): T => JSON.parse(readFileSync(file, 'utf8')) as T;
+  const added = readdirSync(folder).map((name) => read<RowResult>(join(folder, name)));
+  const byRow = (results: readonly RowResult[]): Results =>
+    Object.fromEntries(results.map((result) => [result.row, result]));
+  const all = byRow(sorted({ ...read<Results>(RESULTS), ...byRow(added) }));
+  writeFileSync(RESULTS, `${JSON.stringify(all, null, 2)}\n`);
+  writeFileSync(new URL('../faults.md', import.meta.url), faultsPage(all));
+  return added.length;
+}
 
 export function faultsPage(results: Results): string {
   const rows = sorted(results);

@@ -1,4 +1,4 @@
-/** The fault suite, by `npm run test:chaos`. One file at a time, because the rows measure how long a recovery takes. */
+/** The fault suite, by `npm run lab -- chaos`. One file at a time, because the rows measure how long a recovery takes. */
 import { defineConfig } from 'vitest/config';
 
 const resolve = { conditions: ['lehr-source', 'node', 'default'] };

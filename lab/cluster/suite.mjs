@@ -43,7 +43,7 @@ const SYSCTLS = ['vm.overcommit_memory', 'vm.panic_on_oom', 'kernel.panic', 'ker
 const CGROUPS = '/sys/fs/cgroup';
 
 /** Resolves to the exit code. */
-export async function run({ scenes, cache, say, signal }) {
+export async function run({ names: scenes, cache, say, signal }) {
   await ensurePrograms({ say, signal });
   await ensureBuilt({ signal });
   const programs = new Programs(cache ?? join(homedir(), '.cache/lehr-cluster'));

@@ -12,7 +12,7 @@ const VITEST = join(ROOT, 'node_modules/vitest/vitest.mjs');
 const CONFIG = join(ROOT, 'lab/containers/vitest.config.ts');
 
 /** Resolves to the exit code: 0 when every scene showed what it promises. */
-export async function run({ scenes, from, keep, write, say, signal }) {
+export async function run({ names: scenes, from, keep, write, say, signal }) {
   takeTurn();
   if (process.getuid?.() !== 0 || !existsSync('/etc/debian_version'))
     throw new Problem(

@@ -1,4 +1,4 @@
-/** The model that `npm run device` measures with has the size and the layers of Stable Diffusion 1.5. */
+/** The model that `npm run lab -- device` measures with has the size and the layers of Stable Diffusion 1.5. */
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';

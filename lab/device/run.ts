@@ -1,9 +1,8 @@
-/** The program of `npm run device`: runs the parts on the named device, one after the other, and keeps the results of each. */
+/** The program of `npm run lab -- device`: runs the parts on the named device, one after the other, and keeps the results of each. */
 import { mkdir, writeFile } from 'node:fs/promises';
 import { homedir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { parseArgs } from 'node:util';
 import type { Provider } from '../../apps/worker/src/engine/runtime/runtime.ts';
 import { deviceMachine } from './device-machine.ts';
 import { DEMO_DIFFUSION, demoLatents, demoPixels, fixtureLatents } from './equal-pictures.ts';
@@ -16,11 +15,13 @@ import { demoSteps, fullSteps } from './step-times.ts';
 
 const PROVIDERS: readonly Provider[] = ['cuda', 'tensorrt', 'webgpu', 'cpu'];
 
-const { values, positionals } = parseArgs({
-  allowPositionals: true,
-  options: { only: { type: 'string' }, out: { type: 'string' } },
-});
-const provider = PROVIDERS.find((name) => name === (positionals[0] ?? 'cuda'));
+interface Options {
+  readonly names: readonly string[];
+  readonly only?: string;
+  readonly out?: string;
+}
+const { names, only, out: file } = JSON.parse(process.argv[2]) as Options;
+const provider = PROVIDERS.find((name) => name === (names[0] ?? 'cuda'));
 if (!provider) throw new Error(`The devices are: ${PROVIDERS.join(', ')}.`);
 const cache = process.env.DEVICE_CACHE ?? join(homedir(), '.cache/lehr-device');
 const full = join(cache, 'full-float16');
@@ -45,10 +46,10 @@ const PARTS: Record<string, () => Promise<unknown>> = {
   'full-memory': () => pictureMemory(full, provider, 1024),
 };
 
-const out = values.out ?? fileURLToPath(new URL(`./results/${provider}.json`, import.meta.url));
+const out = file ?? fileURLToPath(new URL(`./results/${provider}.json`, import.meta.url));
 const machine = deviceMachine(provider);
 const results: Record<string, unknown> = {};
-const wanted = values.only?.split(',');
+const wanted = only?.split(',');
 console.error(JSON.stringify(machine));
 for (const [name, run] of Object.entries(PARTS)) {
   if (wanted && !wanted.includes(name)) continue;

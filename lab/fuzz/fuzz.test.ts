@@ -1,5 +1,5 @@
 /**
- * A short run of the fuzzer and its corpus. Blocks of the event loop and memory have bounds in `npm run fuzz` only, because the tests
+ * A short run of the fuzzer and its corpus. Blocks of the event loop and memory have bounds in `npm run lab -- fuzz` only, because the tests
  * beside this one would break them.
  */
 import { createHash } from 'node:crypto';

@@ -1,6 +1,5 @@
-/** npm run fuzz: one run of the fuzzer, with bounds of time and memory, and its report. Exits with 1 when it found something. */
+/** npm run lab -- fuzz: one run of the fuzzer, with bounds of time and memory, and its report. Exits with 1 when it found something. */
 import { readFile } from 'node:fs/promises';
-import { parseArgs } from 'node:util';
 import { type CampaignReport, type Found, runCampaign } from './campaign.ts';
 import { type CorpusEntry, readCorpus } from './corpus.ts';
 import { replay } from './replay.ts';
@@ -12,13 +11,16 @@ const MAX_GROWTH = 0.1;
 /** Share of the rounds in which everything that is allocated once is allocated. */
 const WARM_UP = 0.25;
 
-const { values } = parseArgs({
-  options: {
-    minutes: { type: 'string', default: '10' },
-    seed: { type: 'string', default: String(Date.now() % 1_000_000) },
-    replay: { type: 'string' },
-  },
-});
+interface Options {
+  readonly minutes: string;
+  readonly seed?: string;
+  readonly replay?: string;
+}
+const {
+  minutes,
+  seed = String(Date.now() % 1_000_000),
+  replay: file,
+} = JSON.parse(process.argv[2]) as Options;
 
 const say = (line: string): void => void process.stdout.write(`${line}\n`);
 
@@ -60,17 +62,17 @@ function sayReport({ requests, kinds, statuses, rssBytes, blockedMs, neighbourMs
 const target = await startTarget();
 let found: readonly Found[] = [];
 try {
-  const corpus: readonly CorpusEntry[] = values.replay
-    ? [{ name: values.replay, ...JSON.parse(await readFile(values.replay, 'utf8')) }]
+  const corpus: readonly CorpusEntry[] = file
+    ? [{ name: file, ...JSON.parse(await readFile(file, 'utf8')) }]
     : await readCorpus();
   const old = await replay(target, corpus, MAX_BLOCKED_MS);
   for (const each of old) sayFound(each);
   found = old;
-  if (!values.replay) {
-    say(`seed ${values.seed}, ${values.minutes} minutes`);
+  if (!file) {
+    say(`seed ${seed}, ${minutes} minutes`);
     const report = await runCampaign(target, {
-      seed: Number(values.seed),
-      ms: Number(values.minutes) * 60_000,
+      seed: Number(seed),
+      ms: Number(minutes) * 60_000,
       maxBlockedMs: MAX_BLOCKED_MS,
       onFinding: sayFound,
     });

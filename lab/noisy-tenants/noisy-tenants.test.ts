@@ -1,6 +1,6 @@
 /**
  * One tenant attacks while another one works: the other one is always admitted and answered. How much slower it gets is measured by
- * `npm run test:neighbours`, because the tests beside this one would distort the times.
+ * `npm run lab -- noisy-tenants`, because the tests beside this one would distort the times.
  */
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { type OpenApiDocument, operationsOf } from '../../test/support/openapi.ts';

@@ -1,10 +1,9 @@
 /**
- * npm run test:neighbours: how much slower each operation of a polite tenant gets while another tenant attacks. The control is the same
+ * npm run lab -- noisy-tenants: how much slower each operation of a polite tenant gets while another tenant attacks. The control is the same
  * attack on a second installation, which shares only the machine with the first: what both attacks slow is the work of the attack and of its
  * programs on these cores, and what only the attack slows is what the two tenants share in Lehr. Quiet, control and attacked rounds
  * alternate, so that other load of the machine affects all three. Exits with 1 when attacked rounds over the control are above the bound.
  */
-import { parseArgs } from 'node:util';
 import { endJobs } from '../fuzz/leaks.ts';
 import { startTarget, type Target } from '../fuzz/target.ts';
 import { startAttacker } from './attacker.ts';
@@ -16,11 +15,8 @@ const MAX_RATIO = 2;
 /** Shorter answers are compared as if they took this long: timers and sockets alone make them vary more. */
 const FLOOR_MS = 10;
 
-const { values, positionals } = parseArgs({
-  options: { rounds: { type: 'string', default: '20' } },
-  allowPositionals: true,
-});
-const rounds = Number(values.rounds);
+const options = JSON.parse(process.argv[2]) as { readonly rounds: string; readonly names: readonly string[] };
+const rounds = Number(options.rounds);
 /** Quiet, control and attacked rounds change places this often. */
 const TURNS = Math.max(2, Math.round(rounds / 5));
 
@@ -91,13 +87,13 @@ function inWords({ operation, ms, overControl }: Result): string {
 }
 
 const names = Object.keys(ATTACKS).filter(
-  (name) => positionals.length === 0 || positionals.some((part) => name.includes(part)),
+  (name) => options.names.length === 0 || options.names.some((part) => name.includes(part)),
 );
 const late: Result[] = [];
 const refused: string[] = [];
-const options = { limits: {}, holdS: 60, fetchesLocally: true };
-const target = await startTarget(options);
-const second = await startTarget(options);
+const installation = { limits: {}, holdS: 60, fetchesLocally: true };
+const target = await startTarget(installation);
+const second = await startTarget(installation);
 try {
   say(
     'The control is the same attack on a second installation on this machine: attack/control is what the attack slows in Lehr, and not ' +

@@ -1,4 +1,4 @@
-/** The program of `npm run peers`: runs the chosen sections and writes lab/peers.md. */
+/** The program of `npm run lab -- peers`: runs the chosen sections and writes lab/peers.md. */
 import { runProgram } from '../real/run-program.ts';
 import { peersPage, readPeerResults, SECTIONS } from './page.ts';
 

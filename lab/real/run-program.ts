@@ -1,4 +1,4 @@
-/** The program of `npm run real` and `npm run peers`: runs the chosen sections and writes their page. */
+/** The program of `npm run lab -- real` and `npm run lab -- peers`: runs the chosen sections and writes their page. */
 import { existsSync } from 'node:fs';
 import { writeFile } from 'node:fs/promises';
 import { homedir } from 'node:os';
@@ -21,13 +21,13 @@ export interface ComparisonProgram {
   readonly pageText: () => string;
 }
 
-/** The one argument of the process, as JSON: infra/local/comparisons.mjs has read and checked it. */
+/** The one argument of the process, as JSON. */
 interface Request {
   readonly again: boolean;
   /** Part of the names of the comparisons to run. */
   readonly only?: string;
   /** Without a name all sections run. */
-  readonly sections: readonly string[];
+  readonly names: readonly string[];
 }
 
 const ROOT = new URL('../../', import.meta.url);
@@ -36,7 +36,7 @@ const ROOT = new URL('../../', import.meta.url);
 export async function runProgram(program: ComparisonProgram): Promise<never> {
   const { folder, sections, cache, cacheName, page, pageText } = program;
   const fileOf = (name: string): string => fileURLToPath(new URL(`${name}/section.ts`, folder));
-  const { sections: wanted, ...chosen } = JSON.parse(process.argv[2]) as Request;
+  const { names: wanted, ...chosen } = JSON.parse(process.argv[2]) as Request;
   const available = sections.filter((name) => existsSync(fileOf(name)));
   // Exit handlers end the programs that a comparison has started; a signal alone would not run them.
   for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => process.exit(1));
@@ -53,6 +53,7 @@ export async function runProgram(program: ComparisonProgram): Promise<never> {
     broken.push(...(await runSection(section, options)));
     await writeFile(new URL(page, ROOT), pageText());
   }
+  console.error(`${page} has the tables.`);
   if (broken.length > 0) console.error(`These ended with an error: ${broken.join(', ')}.`);
   // A handle that a comparison left open must not keep this process running.
   process.exit(broken.length > 0 ? 1 : 0);

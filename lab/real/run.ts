@@ -1,4 +1,4 @@
-/** The program of `npm run real`: runs the chosen sections and writes lab/real-models.md. */
+/** The program of `npm run lab -- real`: runs the chosen sections and writes lab/real-models.md. */
 import { readResults, realPage } from './page.ts';
 import { runProgram } from './run-program.ts';
 import { SECTIONS } from './section.ts';

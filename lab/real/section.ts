@@ -1,4 +1,4 @@
-/** The parts of `npm run real`: a section has comparisons of Lehr with other programs, and a comparison gives rows of a table. */
+/** The parts of `npm run lab -- real`: a section has comparisons of Lehr with other programs, and a comparison gives rows of a table. */
 import type { Environment, PythonProgram } from './python.ts';
 
 export interface Section {

@@ -25,7 +25,7 @@ export function page(settings: PageSettings, days: TwoTenantsResult, fleet: Flee
     fleet.waiting < jobs ? `; ${whole(jobs)} were asked for, and the time for filling was over` : '';
   return `# The simulated fleet
 
-\`npm run simulate -- --write\` wrote this page. It shows what the queue does under a fleet that no single machine has: the device of each
+\`npm run lab -- simulation --write\` wrote this page. It shows what the queue does under a fleet that no single machine has: the device of each
 worker is simulated and computes nothing, and everything between it and Redis is the code that ships (claims, leases, ends, janitor,
 reports, three connections for each worker). Jobs are admitted and stored by the code of \`POST /v1/jobs\`, without HTTP.
 

@@ -1,9 +1,8 @@
 /**
- * npm run simulate: the queue of Lehr under a simulated fleet, on one Redis of its own. With --write the figures become
+ * npm run lab -- simulation: the queue of Lehr under a simulated fleet, on one Redis of its own. With --write the figures become
  * lab/simulation.md.
  */
 import { writeFile } from 'node:fs/promises';
-import { parseArgs } from 'node:util';
 import { openRedis } from '../../packages/shared/src/redis/index.ts';
 import { startRedis } from '../../test/support/redis-server.ts';
 import { simulateFleet } from './fleet.ts';
@@ -11,21 +10,11 @@ import { page } from './page.ts';
 import { endPrograms } from './programs.ts';
 import { twoTenants } from './two-tenants.ts';
 
-const { values } = parseArgs({
-  options: {
-    jobs: { type: 'string', default: '1000000' },
-    workers: { type: 'string', default: '1000' },
-    tenants: { type: 'string', default: '100' },
-    minutes: { type: 'string', default: '15' },
-    days: { type: 'string', default: '3' },
-    'job-ms': { type: 'string', default: '10000' },
-    processes: { type: 'string', default: '4' },
-    write: { type: 'boolean', default: false },
-  },
-});
-const numberOf = (name: Exclude<keyof typeof values, 'write'>): number => {
-  const value = Number(values[name]);
-  if (!(value > 0)) throw new Error(`--${name} is ${values[name]}, expected a number above 0`);
+/** All but `write` are numbers. */
+const options = JSON.parse(process.argv[2]) as Readonly<Record<string, string>> & { readonly write: boolean };
+const numberOf = (name: string): number => {
+  const value = Number(options[name]);
+  if (!(value > 0)) throw new Error(`--${name} is ${options[name]}, expected a number above 0`);
   return value;
 };
 
@@ -66,7 +55,7 @@ try {
   });
   const text = page(settings, days, fleet);
   say(`\n${text}`);
-  if (values.write) await writeFile(new URL('../simulation.md', import.meta.url), text);
+  if (options.write) await writeFile(new URL('../simulation.md', import.meta.url), text);
 } finally {
   endPrograms();
   await Promise.all([server.stop(), emptyServer.stop()]);

@@ -18,7 +18,7 @@ child.stdout.once('data', () => {
   if (process.argv[1] !== 'waits') throw new Error('a program that fails');
 });`;
 
-/** A command that runs this program as \`npm run bench\` runs a bench file. */
+/** A command that runs this program as the lab runs a bench file. */
 const LAUNCHER = `
 import { runCommand } from '${join(ROOT, 'infra/local/command.mjs')}';
 import { signal, stopAndExit, stopOnSignals } from '${join(ROOT, 'infra/local/lifecycle.mjs')}';
@@ -59,7 +59,7 @@ test.each(['throws', 'throws quietly'] as const)(
 );
 
 test('An interrupted bench leaves neither its Redis nor another process behind', async () => {
-  const bench = new Launched({ clone: ROOT, script: 'bench', args: ['claim', '--quick'], env: {} });
+  const bench = new Launched({ clone: ROOT, script: 'lab', args: ['bench', 'claim', '--quick'], env: {} });
   onTestFinished(() => bench.killAll());
   await bench.prints(/1 of 1: claim of/);
   const started = await vi.waitFor(() => {

@@ -1,4 +1,4 @@
-/** The frame of npm run peers: the loads, what is counted, and the page that it writes. */
+/** The frame of npm run lab -- peers: the loads, what is counted, and the page that it writes. */
 import { execFile } from 'node:child_process';
 import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';

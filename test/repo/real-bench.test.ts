@@ -1,4 +1,4 @@
-/** The frame of npm run real: what it keeps, what it skips, and the page that it writes. */
+/** The frame of npm run lab -- real: what it keeps, what it skips, and the page that it writes. */
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';

@@ -44,7 +44,7 @@ class Figures {
 
   run(bench: string): BenchResult {
     const result = this.#results.find((each) => each.bench === bench);
-    if (!result) throw new Error(`docs/capacity.md needs a result of npm run bench -- ${bench}.`);
+    if (!result) throw new Error(`docs/capacity.md needs a result of npm run lab -- bench ${bench}.`);
     return result;
   }
 }
@@ -53,11 +53,11 @@ export function capacityPage(results: readonly BenchResult[]): string {
   const figures = new Figures(results);
   return `# Capacity
 
-<!-- made by npm run bench -- --write from lab/bench/results and lab/bench/capacity; do not edit -->
+<!-- made by npm run lab -- bench --write from lab/bench/results and lab/bench/capacity; do not edit -->
 
 What an installation can carry, and what it costs. Three kinds of numbers are on this page, and every table says which it has: **measured** by
-\`npm run bench\`, **simulated** with published times of a device, and **calculated** from these with the arithmetic shown. No card was
-available: times of cards are published ones. **Prices are ${PRICES_FROM}**. The report of \`npm run bench\` has a calculator with the same
+\`npm run lab -- bench\`, **simulated** with published times of a device, and **calculated** from these with the arithmetic shown. No card was
+available: times of cards are published ones. **Prices are ${PRICES_FROM}**. The report of \`npm run lab -- bench\` has a calculator with the same
 arithmetic. How much memory and how many processes an installation needs is on the page [Sizes](sizing.md).
 
 ${redisSection(figures)}
@@ -76,7 +76,7 @@ function redisSection(figures: Figures): string {
   const cards = Math.round((most / 2) * (msOf(T4) / 1000));
   return `## What one Redis carries
 
-Measured with \`npm run bench -- redis\`: 1,000 simulated workers run the queue side that ships against a real Redis; only their devices are
+Measured with \`npm run lab -- bench redis\`: 1,000 simulated workers run the queue side that ships against a real Redis; only their devices are
 simulated. Jobs are posted by the code of \`POST /v1/jobs\`, without HTTP. CPU is that of the one thread that serves commands, by its own
 count. Run on ${run.date}, load ${run.load.map((each) => each.toFixed(1)).join(' to ')}, ${run.machine}.
 
@@ -189,7 +189,7 @@ ${table(
 )}
 
 Slowdown (latency over the time that the job takes alone) and p95 are **simulated** with equal cards behind one queue in Lehr's order
-(\`npm run bench -- capacity\`); a long sample that pauses for a short one is not part of this simulation. Dollars are calculated for a
+(\`npm run lab -- bench capacity\`); a long sample that pauses for a short one is not part of this simulation. Dollars are calculated for a
 month of ${HOURS_OF_MONTH} hours, and for 1,000 pictures; they are of cards only, without API, Redis and store.
 
 ${table(['Cards', 'Pictures an hour', 'Mean slowdown', 'p95', 'On demand: a month, 1,000 pictures', 'Spot: a month, 1,000 pictures'], rows)}

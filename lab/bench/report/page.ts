@@ -39,7 +39,7 @@ export function reportPage(results: readonly BenchResult[]): string {
 ${calculatorSection()}
 <h2 id="${idOf('Since the run before')}">Since the run before</h2><p>Each file of benches is compared with its run before. Listed is what differs by more than 3 % and by more than three standard errors of both medians; simulated figures are the same in every run, so any difference of them is one of the code.</p>
 ${changesTable(changesOf(results), compared.length)}
-<footer>Made by npm run bench. A ratio is the median of interleaved rounds of one run, so that other load of the machine changes both sides.</footer></main>
+<footer>Made by npm run lab -- bench. A ratio is the median of interleaved rounds of one run, so that other load of the machine changes both sides.</footer></main>
 ${scriptTag(SCRIPT)}</body></html>
 `;
   return page.html;
@@ -72,7 +72,7 @@ function chartSection({ part, title, about, benches }: ChartSection, results: re
   const missing = benches.filter((bench) => !results.some((each) => each.bench === bench));
   const without =
     missing.length > 0
-      ? html`<p class="empty">No data yet of: ${missing.join(', ')}. <code>npm run bench -- ${missing.join(' ')}</code> measures them.</p>`
+      ? html`<p class="empty">No data yet of: ${missing.join(', ')}. <code>npm run lab -- bench ${missing.join(' ')}</code> measures them.</p>`
       : html``;
   return html`<h2 id="${idOf(title)}">${title}</h2><p>${about}</p><div class="cards">${charts.map(card)}</div>${without}`;
 }

@@ -1,4 +1,4 @@
-/** The tables that README and docs have from the results of npm run bench. */
+/** The tables that README and docs have from the results of npm run lab -- bench. */
 import { readFileSync, writeFileSync } from 'node:fs';
 import { capacityPage } from '../capacity/page.ts';
 import { isMet, type Row, three } from '../harness.ts';
@@ -7,7 +7,7 @@ import { goalText } from './tables.ts';
 
 const ROOT = new URL('../../../', import.meta.url);
 
-/** The files whose figures the README shows: `npm run bench -- --readme` measures them and writes the table. */
+/** The files whose figures the README shows: `npm run lab -- bench --readme` measures them and writes the table. */
 export const README_BENCHES: readonly string[] = ['whole', 'whisper', 'claim'];
 
 /** A page, the name of a part of it, and what stands there. */

@@ -13,7 +13,7 @@ export function tableSection(
   const missing = benches.filter((bench) => !own.some((each) => each.bench === bench));
   const without =
     missing.length > 0
-      ? html`<p class="empty">No result yet of: ${missing.join(', ')}. <code>npm run bench -- ${missing.join(' ')}</code> measures them.</p>`
+      ? html`<p class="empty">No result yet of: ${missing.join(', ')}. <code>npm run lab -- bench ${missing.join(' ')}</code> measures them.</p>`
       : html``;
   return html`<h2 id="${idOf(title)}">${title}</h2><p>${about}</p>${isFolded ? folded(own) : rowsTable(own)}${without}`;
 }

@@ -1,5 +1,5 @@
 /**
- * npm run soak: all of Lehr under load for a long time, with a random fault every 20 seconds. In the end every promise is checked
+ * npm run lab -- soak: all of Lehr under load for a long time, with a random fault every 20 seconds. In the end every promise is checked
  * for every job, and that memory and keys are what they were after the first jobs.
  */
 import { readFileSync } from 'node:fs';
@@ -22,7 +22,7 @@ import { oneOfEachKind, startSoakLoad } from './soak-load.ts';
 const minutes = Number(process.env.SOAK_MINUTES);
 const seed = Number(process.env.SOAK_SEED);
 if (!(minutes > 0) || !Number.isInteger(seed))
-  throw new Error('Start a soak with: npm run soak -- --minutes 30 --seed 5');
+  throw new Error('Start a soak with: npm run lab -- soak --minutes 30 --seed 5');
 
 const FAULT_EVERY_MS = 20_000;
 /** Load without faults, until all processes have taken the memory that they need: a quarter of the time, at most so long. */

@@ -1,4 +1,4 @@
-/** The soak, by `npm run soak`. */
+/** The soak, by `npm run lab -- soak`. */
 import { defineConfig } from 'vitest/config';
 
 const resolve = { conditions: ['lehr-source', 'node', 'default'] };

@@ -1,4 +1,4 @@
-/** `npm run peers -- pictures`: Lehr beside the servers that people would pick, on the same graphs and the same requests. */
+/** `npm run lab -- peers pictures`: Lehr beside the servers that people would pick, on the same graphs and the same requests. */
 import { readFile, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { demoModelsFile } from '../../../packages/demo-models/src/index.ts';

@@ -1,4 +1,4 @@
-/** `npm run peers -- queue`: Lehr's queue beside Celery and plain BullMQ, with jobs that do nothing. */
+/** `npm run lab -- peers queue`: Lehr's queue beside Celery and plain BullMQ, with jobs that do nothing. */
 import { join } from 'node:path';
 import { percentile } from '../../bench/harness.ts';
 import { interleaved, ratioRow, type Timed } from '../../real/peers/interleaved.ts';

@@ -1,4 +1,4 @@
-/** `npm run real -- clients`: programs that others wrote, against a running Lehr. */
+/** `npm run lab -- real clients`: programs that others wrote, against a running Lehr. */
 import { cpus, loadavg } from 'node:os';
 import { fileURLToPath } from 'node:url';
 import { startTarget } from '../../fuzz/target.ts';
@@ -8,7 +8,7 @@ import { loggedKinds } from './logged-kinds.ts';
 
 const HERE = 'lab/real/clients';
 const SAMPLES = fileURLToPath(new URL('../../../test/golden/samples', import.meta.url));
-/** Of all runs of schemathesis together; each run is a comparison, so that a later `npm run real` continues with the next one. */
+/** Of all runs of schemathesis together; each run is a comparison, so that a later `npm run lab -- real` continues with the next one. */
 const CASES = 10_000;
 const SEEDS = [1, 2] as const;
 const RUN_S = 280;

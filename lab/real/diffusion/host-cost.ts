@@ -1,4 +1,4 @@
-/** What Lehr computes for a row between two runs of the UNet: the figures of `npm run bench -- host`. */
+/** What Lehr computes for a row between two runs of the UNet: the figures of `npm run lab -- bench host`. */
 import { measure } from '../../bench/harness.ts';
 import { figures } from '../../bench/host.bench.ts';
 import type { Bench, Row } from '../section.ts';

@@ -1,23 +1,17 @@
 /**
- * npm run simulate -- scaling: Lehr's scaling beside KEDA's queue length and static fleets. With --write the table and the plot go into
+ * npm run lab -- simulation scaling: Lehr's scaling beside KEDA's queue length and static fleets. With --write the table and the plot go into
  * docs/scaling.md. With --starts, real starts of a worker are measured instead.
  */
-import { parseArgs } from 'node:util';
 import { compare } from './compare.ts';
 import { writePage, writeSection } from './page.ts';
 import { measureStarts } from './starts.ts';
 
-const { values } = parseArgs({
-  options: {
-    write: { type: 'boolean', default: false },
-    starts: { type: 'boolean', default: false },
-  },
-});
+const { starts: isStarts, write } = JSON.parse(process.argv[2]) as { starts: boolean; write: boolean };
 const say = (text: string): void => void process.stdout.write(`${text}\n`);
-if (values.starts) {
+if (isStarts) {
   const text = await measureStarts();
   say(text);
-  if (values.write) await writeSection('starts', text);
+  if (write) await writeSection('starts', text);
 } else {
   const results = compare();
   for (const { curve, startS, rows } of results) {
@@ -26,6 +20,6 @@ if (values.starts) {
       say(`  ${name.padEnd(28)} ${cost.toFixed(2).padStart(7)} ${p95S.toFixed(1).padStart(8)} s ${starts}`);
     }
   }
-  if (values.write) await writePage(results);
+  if (write) await writePage(results);
 }
 process.exit(0);

@@ -23,4 +23,4 @@ npm run build
 npx vitest run test/worker/demo-parity.test.ts
 program lab/bench/demo-sheet.ts docs/demo-sheet.png
 [ "${2:-}" != choices ] || program lab/bench/demo-choices.ts 60
-npm run bench -- demo-diffusion
+npm run lab -- bench demo-diffusion
