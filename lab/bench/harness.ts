@@ -4,7 +4,7 @@
  *
  * A bench file exports `figures`; `npm run lab -- bench` runs each file in a separate process and prints one table.
  */
-import { cpus, loadavg } from 'node:os';
+import { load, machineName } from '../results.ts';
 
 /** Does one round of work and returns its result in the unit of the figure. */
 export type Side = () => Promise<number> | number;
@@ -178,12 +178,7 @@ export function table(rows: readonly Row[]): string {
 }
 
 /** The machine that runs the benches, and its load now. */
-export const machine = (): string => `${machineName()}, load ${loadavg()[0].toFixed(1)}`;
-
-export function machineName(): string {
-  const [{ model }] = cpus();
-  return `${model.trim()}, ${cpus().length} cores, ${process.platform} ${process.arch}, Node ${process.versions.node}`;
-}
+export const machine = (): string => `${machineName()}, load ${load().toFixed(1)}`;
 
 const sidesText = ({ sides, unit }: Row): string =>
   sides ? `${three(sides.ours)}, ${three(sides.baseline)} ${unit}` : '';

@@ -1,5 +1,6 @@
 /** The results of the benches: one file for each bench file, with what the run before it gave. */
-import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
+import { readResults as readFolder, readResult, writeResult } from '../results.ts';
 import type { Chart } from './charts.ts';
 import type { Row } from './harness.ts';
 
@@ -26,18 +27,15 @@ export interface BenchResult extends BenchRun {
 
 /** In the order of their names. Throws when a file is damaged. */
 export function readResults(folder: URL = RESULTS): BenchResult[] {
-  if (!existsSync(folder)) return [];
-  const names = readdirSync(folder).filter((name) => name.endsWith('.json'));
-  return names.sort().map((name) => JSON.parse(readFileSync(new URL(name, folder), 'utf8')) as BenchResult);
+  return [...readFolder<BenchResult>(fileURLToPath(folder)).values()];
 }
 
 /** Writes the result; what was there becomes its `previous`. */
 export function saveResult(result: Omit<BenchResult, 'previous'>, folder: URL = RESULTS): BenchResult {
-  mkdirSync(folder, { recursive: true });
-  const file = new URL(`${result.bench}.json`, folder);
-  const last = existsSync(file) ? (JSON.parse(readFileSync(file, 'utf8')) as BenchResult) : undefined;
+  const file = fileURLToPath(new URL(`${result.bench}.json`, folder));
+  const last = readResult<BenchResult>(file);
   const complete = { ...result, ...(last && { previous: runOf(last) }) };
-  writeFileSync(file, `${JSON.stringify(complete, shorter, 1)}\n`);
+  writeResult(file, JSON.parse(JSON.stringify(complete, shorter)));
   return complete;
 }
 

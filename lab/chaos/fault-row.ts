@@ -1,8 +1,7 @@
 /** One row of lab/faults.md: a test that injects a fault, and the result that it writes for the table. */
-import { writeFile } from 'node:fs/promises';
-import { cpus, loadavg } from 'node:os';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
+import { load, machineName, today, writeResult } from '../results.ts';
 import type { Verdict } from './invariants.ts';
 
 export interface FaultRow {
@@ -38,10 +37,10 @@ export function faultRow({ timeoutMs = HANG_MS, ...row }: FaultRow, run: () => P
   test(`${row.row}: ${row.promised}`, { timeout: timeoutMs }, async () => {
     try {
       const { seen, figures = {} } = await run();
-      await write({ ...row, ...context(), seen, figures, passed: true });
+      write({ ...row, ...context(), seen, figures, passed: true });
     } catch (error) {
       const [reason] = String(error).split('\n');
-      await write({ ...row, ...context(), seen: reason, figures: {}, passed: false });
+      write({ ...row, ...context(), seen: reason, figures: {}, passed: false });
       throw error;
     }
   });
@@ -53,14 +52,12 @@ export function expectKept({ violations }: Verdict): void {
 }
 
 function context(): Pick<RowResult, 'date' | 'machine' | 'load'> {
-  const [{ model }] = cpus();
-  const machine = `${cpus().length} cores, ${model.trim()}, Node ${process.versions.node}`;
-  return { date: new Date().toISOString().slice(0, 10), machine, load: Math.round(loadavg()[0] * 10) / 10 };
+  return { date: today(), machine: machineName(), load: load() };
 }
 
-async function write(result: RowResult): Promise<void> {
+function write(result: RowResult): void {
   const folder = process.env.CHAOS_RESULTS;
-  if (folder) await writeFile(join(folder, `${result.row}.json`), JSON.stringify(result));
+  if (folder) writeResult(join(folder, `${result.row}.json`), result);
 }
 
 /** For the table: `1.2 s`. */

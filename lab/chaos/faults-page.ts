@@ -1,6 +1,7 @@
 /** lab/faults.md, made from the results of the fault suite. */
-import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { writeFileSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
+import { readResult, readResults, tableLine, writeResult } from '../results.ts';
 import type { RowResult } from './fault-row.ts';
 
 export type Results = Readonly<Record<string, RowResult>>;
@@ -30,18 +31,16 @@ production, where the lease is 30 s.
 | --- | --- | --- | --- | --- |
 `;
 
-const RESULTS = new URL('./results.json', import.meta.url);
+const RESULTS = fileURLToPath(new URL('./results.json', import.meta.url));
 
 /** Puts the rows of a folder, one a file, in the place of earlier ones, and writes the page. Returns how many there are. */
 export function addRows(folder: string): number {
-  const read = <T>(file: string | URL): T => JSON.parse(readFileSync(file, 'utf8')) as T;
-  const added = readdirSync(folder).map((name) => read<RowResult>(join(folder, name)));
-  const byRow = (results: readonly RowResult[]): Results =>
-    Object.fromEntries(results.map((result) => [result.row, result]));
-  const all = byRow(sorted({ ...read<Results>(RESULTS), ...byRow(added) }));
-  writeFileSync(RESULTS, `${JSON.stringify(all, null, 2)}\n`);
+  const added = readResults<RowResult>(folder);
+  const rows = sorted({ ...readResult<Results>(RESULTS), ...Object.fromEntries(added) });
+  const all = Object.fromEntries(rows.map((result) => [result.row, result]));
+  writeResult(RESULTS, all);
   writeFileSync(new URL('../faults.md', import.meta.url), faultsPage(all));
-  return added.length;
+  return added.size;
 }
 
 export function faultsPage(results: Results): string {
@@ -50,7 +49,7 @@ export function faultsPage(results: Results): string {
   return `${HEAD}${rows.map(line).join('\n')}\n\nMeasured ${places.join('; ')}. The load of the machine is in each row.\n`;
 }
 
-export function sorted(results: Results): RowResult[] {
+function sorted(results: Results): RowResult[] {
   const place = ({ row }: RowResult): string =>
     row.slice(1).replace(/^\d+/, (digits) => digits.padStart(2, '0'));
   return Object.values(results).sort((a, b) => (place(a) < place(b) ? -1 : 1));
@@ -65,5 +64,5 @@ function line({ row, injected, promised, seen, figures, passed, date, load }: Ro
     passed ? seen : `**failed**: ${seen}`,
     [...measured, `load ${load}`, date].join('; '),
   ];
-  return `| ${cells.map((cell) => cell.replaceAll('|', '\\|').replaceAll('\n', ' ')).join(' | ')} |`;
+  return tableLine(cells);
 }

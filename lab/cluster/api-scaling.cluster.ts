@@ -85,7 +85,7 @@ test('More API processes start while callers wait for jobs, and go when the call
   expect(api.faults).toEqual([]);
   expect(failed).toBe(0);
   const counts = { held: HELD, target: TARGET, least: LEAST, most: MOST, answered, failed };
-  await record('api-scaling', { ...counts, toMostS, toLeastS });
+  record('api-scaling', { ...counts, toMostS, toLeastS });
 });
 
 async function shared(redisUrl: string): Promise<Readonly<Record<string, string>>> {

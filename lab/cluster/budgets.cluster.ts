@@ -35,7 +35,7 @@ beforeAll(async () => {
 });
 afterAll(async () => {
   await plane.stop();
-  await record('budgets', figures);
+  record('budgets', figures);
 });
 
 const podsOf = (component: string): string =>

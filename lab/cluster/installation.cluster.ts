@@ -66,7 +66,7 @@ describe.each(Object.entries(CASES))('%s', (name, render) => {
   });
   afterAll(async () => {
     await plane.stop();
-    await record(name.replaceAll(' ', '-').toLowerCase(), figures);
+    record(name.replaceAll(' ', '-').toLowerCase(), figures);
   });
 
   test('The server accepts all objects, and all pods become ready', async () => {

@@ -1,4 +1,5 @@
 /** The tables of lab/cluster.md. */
+import { withPart } from '../results.ts';
 
 /** The figures of one case. */
 export type Figures = Readonly<Record<string, unknown>>;
@@ -22,15 +23,10 @@ export function page(text: string, results: Results): string {
     scaling: scaling(results),
     api: api(results),
   };
-  return Object.entries(tables).reduce((all, [name, lines]) => between(all, name, lines), text);
-}
-
-export function between(text: string, name: string, lines: readonly string[]): string {
-  const [begin, end] = [`<!-- ${name}: begin -->`, `<!-- ${name}: end -->`];
-  const [from, to] = [text.indexOf(begin), text.indexOf(end)];
-  if (lines.length === 0) return text;
-  if (from < 0 || to < from) throw new Error(`lab/cluster.md has no marks "${begin}" and "${end}"`);
-  return `${text.slice(0, from + begin.length)}\n${lines.join('\n')}\n${text.slice(to)}`;
+  return Object.entries(tables).reduce(
+    (all, [name, lines]) => (lines.length > 0 ? withPart(all, name, `${lines.join('\n')}\n`) : all),
+    text,
+  );
 }
 
 function kubelet({ kubelet: scenes }: Results): string[] {

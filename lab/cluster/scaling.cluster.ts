@@ -119,8 +119,8 @@ test('A load wave takes workers and nodes from 0 to 4 and back to 0 over a spot 
   expect(verdict.succeeded).toBe(verdict.accepted);
   expect(bridge.counts.processes).toBe(0);
   expect(Math.max(...timeline.samples.map((each) => each.nodes))).toBeGreaterThanOrEqual(WORKERS);
-  await record('timeline', timeline);
-  await record('scaling', figuresOf(timeline, bridge.stories, { verdict, interrupted: story?.pod ?? '' }));
+  record('timeline', timeline);
+  record('scaling', figuresOf(timeline, bridge.stories, { verdict, interrupted: story?.pod ?? '' }));
 });
 
 async function poolsFile(): Promise<string> {

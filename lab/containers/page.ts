@@ -3,8 +3,9 @@ import { execFileSync } from 'node:child_process';
 import { writeFileSync } from 'node:fs';
 import { cpus, release, totalmem } from 'node:os';
 import { join } from 'node:path';
+import { readResults, today } from '../results.ts';
 import type { Image } from './building.ts';
-import { type Result, readResults } from './results.ts';
+import type { Result } from './results.ts';
 
 const { STAND_INS } = (await import(new URL('./stand-ins.mjs', import.meta.url).href)) as {
   STAND_INS: Record<string, { readonly what: string }>;
@@ -23,7 +24,7 @@ interface Run {
 }
 
 export function writePage(folder: string): void {
-  const kept = readResults(folder);
+  const kept = readResults<unknown>(folder);
   const images = (kept.get('images') ?? []) as Image[];
   const scenes = (kept.get('scenes') ?? []) as string[];
   const run = kept.get('run') as Run | undefined;
@@ -51,7 +52,7 @@ Docker Engine, [compose.yaml](../infra/compose.yaml), and what happens to contai
 I1 to I7 of [Faults](faults.md) were checked: every accepted job ended once, its picture and its webhook are there, and a deleted job leaves nothing in
 Redis or the store.
 
-Written on ${new Date().toISOString().slice(0, 10)}: ${results.length - failed.length} of ${scenes.length} scenes passed, ${failed.length} failed${without.length > 0 ? `, and these have no result: ${without.join(', ')}` : ''}. ${run ? oneRun(run) : severalRuns(results)}
+Written on ${today()}: ${results.length - failed.length} of ${scenes.length} scenes passed, ${failed.length} failed${without.length > 0 ? `, and these have no result: ${without.join(', ')}` : ''}. ${run ? oneRun(run) : severalRuns(results)}
 ${cpus().length} cores, ${Math.round(totalmem() / 2 ** 30)} GiB, kernel ${release().split('-')[0]}, control groups version 1, Debian 12, no systemd;
 ${version('dockerd', '--version')}, ${version('runc', '--version')}, Compose 2.40.3, ${version('podman', '--version')}. The machine was shared, so the seconds are no
 measure of Lehr.

@@ -1,6 +1,6 @@
 /** What a run saw, one file for each scene, which the page is made of. */
-import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
+import { writeResult } from '../results.ts';
 
 /** The work folder, in which the engine keeps its own. */
 export const WORK = dirname(process.env.DOCKER_CONFIG ?? '.');
@@ -19,16 +19,5 @@ export interface Result {
   readonly repeated: number;
 }
 
-export function keep(name: string, result: unknown): void {
-  const folder = process.env.LAB_RESULTS ?? '';
-  mkdirSync(folder, { recursive: true });
-  writeFileSync(join(folder, `${name}.json`), JSON.stringify(result, null, 2));
-}
-
-export const readResults = (folder: string): Map<string, unknown> =>
-  new Map(
-    readdirSync(folder).map((name) => [
-      name.replace('.json', ''),
-      JSON.parse(readFileSync(join(folder, name), 'utf8')),
-    ]),
-  );
+export const keep = (name: string, result: unknown): void =>
+  writeResult(join(process.env.LAB_RESULTS ?? '', `${name}.json`), result);

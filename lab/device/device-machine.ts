@@ -1,7 +1,7 @@
 /** What a device run was made on. */
 import { execFileSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
-import { cpus } from 'node:os';
+import { machineName, today } from '../results.ts';
 
 export interface DeviceMachine {
   readonly date: string;
@@ -15,10 +15,10 @@ export interface DeviceMachine {
 export function deviceMachine(device: string): DeviceMachine {
   const onnx = new URL('../../node_modules/onnxruntime-node/package.json', import.meta.url);
   return {
-    date: new Date().toISOString().slice(0, 10),
+    date: today(),
     device,
     card: askCard('name,driver_version,memory.total'),
-    machine: `${cpus().length} cores, ${cpus()[0].model.trim()}, Node ${process.versions.node}`,
+    machine: machineName(),
     onnxRuntime: (JSON.parse(readFileSync(onnx, 'utf8')) as { version: string }).version,
   };
 }

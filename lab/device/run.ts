@@ -1,9 +1,9 @@
 /** The program of `npm run lab -- device`: runs the parts on the named device, one after the other, and keeps the results of each. */
-import { mkdir, writeFile } from 'node:fs/promises';
 import { homedir } from 'node:os';
-import { dirname, join } from 'node:path';
+import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { Provider } from '../../apps/worker/src/engine/runtime/runtime.ts';
+import { writeResult } from '../results.ts';
 import { deviceMachine } from './device-machine.ts';
 import { DEMO_DIFFUSION, demoLatents, demoPixels, fixtureLatents } from './equal-pictures.ts';
 import { demoTexts, demoWords, textExports, whisperExports } from './equal-words.ts';
@@ -58,8 +58,7 @@ for (const [name, run] of Object.entries(PARTS)) {
   results[name] = await orError(run);
   const seconds = ((performance.now() - startedAt) / 1000).toFixed(1);
   console.error(`${name} (${seconds} s): ${JSON.stringify(results[name])}`);
-  await mkdir(dirname(out), { recursive: true });
-  await writeFile(out, `${JSON.stringify({ machine, results }, null, 2)}\n`);
+  writeResult(out, { machine, results });
 }
 // A device may keep handles open.
 process.exit(0);

@@ -1,5 +1,6 @@
 /** lab/real-models.md, made from the results in lab/real/results. */
-import { existsSync, readFileSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
+import { readResults, tableLine } from '../results.ts';
 import { supportCard } from './card.ts';
 import { type Cell, type Row, SECTIONS, type SectionResults } from './section.ts';
 
@@ -18,17 +19,15 @@ their name, and \`--again\` repeats what is done. Virtual environments, weights 
 (or in \`$REAL_CACHE\`), about 20 GB.
 `;
 
-export const readResults = (): SectionResults[] => readResultsIn(RESULTS, SECTIONS);
+export const readRealResults = (): SectionResults[] => readResultsIn(RESULTS, SECTIONS);
 
 export const realPage = (results: readonly SectionResults[]): string =>
   pageOf(`${HEAD}\n${supportCard(results)}`, results);
 
 /** The sections of these names that `folder` has results of. */
 export function readResultsIn(folder: URL, names: readonly string[]): SectionResults[] {
-  const files = names.map((name) => new URL(`${name}.json`, folder));
-  return files
-    .filter((file) => existsSync(file))
-    .map((file) => JSON.parse(readFileSync(file, 'utf8')) as SectionResults);
+  const kept = readResults<SectionResults>(fileURLToPath(folder));
+  return names.flatMap((name) => kept.get(name) ?? []);
 }
 
 export const pageOf = (head: string, results: readonly SectionResults[]): string =>
@@ -59,7 +58,7 @@ function line({ what, lehr, other, figure, unit, spread, wanted, met, note }: Ro
     spread ? spread.map(cellText).join(' .. ') : '',
     wanted === undefined ? '' : `${wanted}${met === false ? ', **missed**' : ''}`,
   ];
-  return `| ${cells.map((cell) => cell.replaceAll('|', '\\|').replaceAll('\n', ' ')).join(' | ')} |`;
+  return tableLine(cells);
 }
 
 const withUnit = (cell: Cell | undefined, unit = ''): string =>

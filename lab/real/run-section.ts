@@ -1,7 +1,7 @@
 /** Runs the comparisons of a section, one after the other, and keeps the result of each as soon as it is there. */
-import { mkdir, readFile, writeFile } from 'node:fs/promises';
-import { cpus, loadavg } from 'node:os';
-import { dirname, join } from 'node:path';
+import { mkdir, readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { load, machineName, readResult, today, writeResult } from '../results.ts';
 import { ensureEnvironment, openPython } from './python.ts';
 import type { Bench, Comparison, ComparisonResult, Section, SectionResults } from './section.ts';
 
@@ -23,7 +23,7 @@ export interface RunOptions {
 export async function runSection(section: Section, options: RunOptions): Promise<string[]> {
   const { name, cache, again, only, say } = options;
   const done = join(cache, 'done', `${name}.json`);
-  const finished = new Set(again ? [] : await finishedIn(done));
+  const finished = new Set(again ? [] : finishedIn(done));
   const chosen = section.comparisons.filter((each) => only === undefined || each.name.includes(only));
   const open = chosen.filter((each) => !finished.has(each.name));
   for (const each of chosen) if (finished.has(each.name)) say(`${name}/${each.name}: done earlier`);
@@ -36,7 +36,7 @@ export async function runSection(section: Section, options: RunOptions): Promise
     try {
       const result = await runOne(comparison, benchOf(section, options));
       await keep(section, options, result);
-      await write(done, { finished: [...new Set([...(await finishedIn(done)), comparison.name])] });
+      writeResult(done, { finished: [...new Set([...finishedIn(done), comparison.name])] });
       for (const row of result.rows)
         say(`    ${row.what}: ${row.figure}${row.met === false ? ' (missed)' : ''}`);
     } catch (error) {
@@ -64,8 +64,7 @@ async function runOne({ name, title, run }: Comparison, bench: Bench): Promise<C
   const startedAt = performance.now();
   const rows = await run(bench);
   const seconds = Math.round((performance.now() - startedAt) / 1000);
-  const date = new Date().toISOString().slice(0, 10);
-  return { name, title, date, machine: machine(), load: [before, load()], seconds, rows };
+  return { name, title, date: today(), machine: machineName(), load: [before, load()], seconds, rows };
 }
 
 /** Puts the result in place of the earlier one of this name; results of other comparisons stay. */
@@ -75,13 +74,13 @@ async function keep(
   result: ComparisonResult,
 ): Promise<void> {
   const file = join(results, `${name}.json`);
-  const kept = await readJson<SectionResults>(file);
+  const kept = readResult<SectionResults>(file);
   const all = new Map(kept?.comparisons.map((each) => [each.name, each]));
   all.set(result.name, result);
   const { title, about, comparisons } = section;
   const versions = (await Promise.all(section.environments.map(versionsOf))).flat();
   const inOrder = comparisons.flatMap((each) => all.get(each.name) ?? []);
-  await write(file, { title, about, versions: [...new Set(versions)], comparisons: inOrder });
+  writeResult(file, { title, about, versions: [...new Set(versions)], comparisons: inOrder });
 }
 
 const ROOT = new URL('../../', import.meta.url).pathname;
@@ -90,23 +89,5 @@ async function versionsOf({ requirements }: { requirements: string }): Promise<s
   return lines.map((line) => line.trim()).filter((line) => line.includes('=='));
 }
 
-const finishedIn = async (file: string): Promise<readonly string[]> =>
-  (await readJson<{ finished: string[] }>(file))?.finished ?? [];
-
-const load = (): number => Math.round(loadavg()[0] * 10) / 10;
-const machine = (): string =>
-  `${cpus().length} cores, ${cpus()[0].model.trim()}, Node ${process.versions.node}`;
-
-async function readJson<T>(file: string): Promise<T | undefined> {
-  try {
-    return JSON.parse(await readFile(file, 'utf8')) as T;
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined;
-    throw error;
-  }
-}
-
-async function write(file: string, value: unknown): Promise<void> {
-  await mkdir(dirname(file), { recursive: true });
-  await writeFile(file, `${JSON.stringify(value, null, 2)}\n`);
-}
+const finishedIn = (file: string): readonly string[] =>
+  readResult<{ finished: string[] }>(file)?.finished ?? [];

@@ -1,5 +1,5 @@
 /** The program of `npm run lab -- real`: runs the chosen sections and writes lab/real-models.md. */
-import { readResults, realPage } from './page.ts';
+import { readRealResults, realPage } from './page.ts';
 import { runProgram } from './run-program.ts';
 import { SECTIONS } from './section.ts';
 
@@ -9,5 +9,5 @@ await runProgram({
   cache: process.env.REAL_CACHE,
   cacheName: 'lehr-real',
   page: 'lab/real-models.md',
-  pageText: () => realPage(readResults()),
+  pageText: () => realPage(readRealResults()),
 });

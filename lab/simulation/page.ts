@@ -1,5 +1,6 @@
 /** lab/simulation.md: what was simulated, and the figures of the last run. */
 import { machine } from '../bench/harness.ts';
+import { today } from '../results.ts';
 import { type FleetResult, inARowOf } from './fleet.ts';
 import type { TwoTenantsResult } from './two-tenants.ts';
 
@@ -29,7 +30,7 @@ export function page(settings: PageSettings, days: TwoTenantsResult, fleet: Flee
 worker is simulated and computes nothing, and everything between it and Redis is the code that ships (claims, leases, ends, janitor,
 reports, three connections for each worker). Jobs are admitted and stored by the code of \`POST /v1/jobs\`, without HTTP.
 
-Measured on ${new Date().toISOString().slice(0, 10)}: ${machine()}, other programs on the same cores. Redis 4 GB at most, without a log.
+Measured on ${today()}: ${machine()}, other programs on the same cores. Redis 4 GB at most, without a log.
 Times in ms include the wait of all these processes for the cores.
 
 ## Two tenants, ${days.days} days

@@ -13,8 +13,9 @@ import { changesOf, differs } from '../../lab/bench/changes.ts';
 import { type Chart, distribution } from '../../lab/bench/charts.ts';
 import type { Row } from '../../lab/bench/harness.ts';
 import { reportPage } from '../../lab/bench/report/page.ts';
-import { pageParts, withPart } from '../../lab/bench/report/pages.ts';
+import { pageParts } from '../../lab/bench/report/pages.ts';
 import { type BenchResult, readResults, saveResult } from '../../lab/bench/results.ts';
+import { withPart } from '../../lab/results.ts';
 import { chromiumPath, launchBrowser, openPage } from '../support/browser.ts';
 import { readText } from './readme.ts';
 
@@ -86,14 +87,14 @@ test('A saved result keeps the run before it, and not those before that', async 
 
 test('A part of a page is replaced between its two comments, and a page without it is an error', () => {
   const page = 'a\n<!-- bench speed: begin -->\nold\n<!-- bench speed: end -->\nz\n';
-  expect(withPart(page, { name: 'speed', text: 'new\n' })).toBe(page.replace('old', 'new'));
-  expect(() => withPart('a', { name: 'speed', text: '' })).toThrow('no part "speed"');
+  expect(withPart(page, 'bench speed', 'new\n')).toBe(page.replace('old', 'new'));
+  expect(() => withPart('a', 'speed', '')).toThrow('no part "speed"');
 });
 
 test('The tables of README and docs are those that the kept results make', () => {
   for (const part of pageParts(readResults())) {
     const text = readText(part.page);
-    expect(withPart(text, part), `${part.page}, ${part.name}`).toBe(text);
+    expect(withPart(text, part.name, part.text), `${part.page}, ${part.name}`).toBe(text);
   }
 });
 

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { supportCard } from '../../lab/real/card.ts';
 import { loggedKinds } from '../../lab/real/clients/logged-kinds.ts';
-import { readResults, realPage } from '../../lab/real/page.ts';
+import { readRealResults, realPage } from '../../lab/real/page.ts';
 import { runSection } from '../../lab/real/run-section.ts';
 import type { Row, Section, SectionResults } from '../../lab/real/section.ts';
 import { plainWaveform } from '../support/audio-golden.ts';
@@ -160,5 +160,5 @@ test('The waveform that is compared has the samples of a WAV without its header,
 });
 
 test('lab/real-models.md is the page that the committed results make', () => {
-  expect(readText('lab/real-models.md')).toBe(realPage(readResults()));
+  expect(readText('lab/real-models.md')).toBe(realPage(readRealResults()));
 });

@@ -1,8 +1,9 @@
 /** Saves results, and makes from all of them the report, a short summary for the terminal, and the tables of README and docs. */
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
+import { machineName, today } from '../../results.ts';
 import { changesOf } from '../changes.ts';
-import { isMet, machineName, three } from '../harness.ts';
+import { isMet, three } from '../harness.ts';
 import { type BenchResult, RESULTS, readResults, saveResult } from '../results.ts';
 import { reportPage } from './page.ts';
 import { README_BENCHES, writePages } from './pages.ts';
@@ -20,8 +21,7 @@ const folderOf = (isQuick: boolean): URL => (isQuick ? QUICK : RESULTS);
 type Measured = Pick<BenchResult, 'bench' | 'rows' | 'charts' | 'load' | 'seconds'>;
 
 export function save(measured: Measured, isQuick: boolean): void {
-  const date = new Date().toISOString().slice(0, 10);
-  saveResult({ ...measured, date, machine: machineName() }, folderOf(isQuick));
+  saveResult({ ...measured, date: today(), machine: machineName() }, folderOf(isQuick));
 }
 
 /** How long the bench took the last time, for the progress; empty when it never ran. */

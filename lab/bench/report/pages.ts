@@ -1,5 +1,6 @@
 /** The tables that README and docs have from the results of npm run lab -- bench. */
 import { readFileSync, writeFileSync } from 'node:fs';
+import { withPart } from '../../results.ts';
 import { capacityPage } from '../capacity/page.ts';
 import { isMet, type Row, three } from '../harness.ts';
 import type { BenchResult } from '../results.ts';
@@ -10,7 +11,7 @@ const ROOT = new URL('../../../', import.meta.url);
 /** The files whose figures the README shows: `npm run lab -- bench --readme` measures them and writes the table. */
 export const README_BENCHES: readonly string[] = ['whole', 'whisper', 'claim'];
 
-/** A page, the name of a part of it, and what stands there. */
+/** A page, the name of a part of it, and what stands there, to its last newline. */
 export interface PagePart {
   readonly page: string;
   readonly name: string;
@@ -22,34 +23,26 @@ export function pageParts(results: readonly BenchResult[]): PagePart[] {
   const of = (benches: readonly string[]): BenchResult[] =>
     benches.flatMap((bench) => results.find((each) => each.bench === bench) ?? []);
   const parts = [
-    { page: 'README.md', name: 'speed', own: of(README_BENCHES), text: speedTable },
-    { page: 'lab/performance.md', name: 'policy', own: of(['policy']), text: fullTable },
-    { page: 'lab/performance.md', name: 'load', own: of(['load', 'poisson']), text: fullTable },
+    { page: 'README.md', name: 'bench speed', own: of(README_BENCHES), text: speedTable },
+    { page: 'lab/performance.md', name: 'bench policy', own: of(['policy']), text: fullTable },
+    { page: 'lab/performance.md', name: 'bench load', own: of(['load', 'poisson']), text: fullTable },
     {
       page: 'lab/performance.md',
-      name: 'stack',
+      name: 'bench stack',
       own: of(['whole', 'post', 'answer', 'claim', 'cost', 'host', 'users']),
       text: fullTable,
     },
-    { page: 'docs/tuning.md', name: 'tune', own: of(['tune']), text: fullTable },
+    { page: 'docs/tuning.md', name: 'bench tune', own: of(['tune']), text: fullTable },
   ];
   return parts
     .filter(({ own }) => own.length > 0)
     .map(({ page, name, own, text }) => ({ page, name, text: text(own) }));
 }
 
-/** The page with its part between the two comments replaced. Throws when the page has no such part. */
-export function withPart(page: string, { name, text }: Pick<PagePart, 'name' | 'text'>): string {
-  const [begin, end] = [`<!-- bench ${name}: begin -->\n`, `<!-- bench ${name}: end -->`];
-  const [from, to] = [page.indexOf(begin), page.indexOf(end)];
-  if (from < 0 || to < from) throw new Error(`The page has no part "${name}".`);
-  return `${page.slice(0, from + begin.length)}${text}${page.slice(to)}`;
-}
-
 export function writePages(results: readonly BenchResult[]): void {
   for (const part of pageParts(results)) {
     const file = new URL(part.page, ROOT);
-    writeFileSync(file, withPart(readFileSync(file, 'utf8'), part));
+    writeFileSync(file, withPart(readFileSync(file, 'utf8'), part.name, part.text));
   }
   writeFileSync(new URL('docs/capacity.md', ROOT), capacityPage(results));
 }

@@ -1,5 +1,6 @@
 /** Writes the comparison into docs/scaling.md, between its marks, and its plot. */
 import { readFile, writeFile } from 'node:fs/promises';
+import { withPart } from '../../results.ts';
 import type { Comparison, Row } from './compare.ts';
 import { plot } from './plot.ts';
 
@@ -17,11 +18,7 @@ export async function writePage(results: readonly Comparison[]): Promise<void> {
 
 /** Replaces what stands between the marks of this name. */
 export async function writeSection(name: string, text: string): Promise<void> {
-  const [begin, end] = [`<!-- ${name}: begin -->`, `<!-- ${name}: end -->`];
-  const page = await readFile(PAGE, 'utf8');
-  const [from, to] = [page.indexOf(begin) + begin.length, page.indexOf(end)];
-  if (!page.includes(begin) || to < from) throw new Error(`docs/scaling.md has no ${begin} and ${end}`);
-  await writeFile(PAGE, `${page.slice(0, from)}\n${text}\n${page.slice(to)}`);
+  await writeFile(PAGE, withPart(await readFile(PAGE, 'utf8'), name, `${text}\n`));
 }
 
 export function table(results: readonly Comparison[]): string {
