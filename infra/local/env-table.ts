@@ -31,7 +31,7 @@ const GROUPS: readonly (readonly [heading: string, names: readonly string[]])[] 
   [
     'Several processes, on one machine or many',
     [
-      ...['REDIS_URL', 'REDIS_SENTINELS', 'REDIS_SENTINEL_PASSWORD', 'NAMESPACE', 'S3_BUCKET'],
+      ...['REDIS_URL', 'NAMESPACE', 'S3_BUCKET'],
       ...['S3_PUBLIC_ENDPOINT', 'STORE_SECRET', 'SECRET_KEY', 'KEY_PEPPER'],
       ...['ROLES', 'TASKS', 'POOLS', 'WORKER_PORT', 'EC2_METADATA_URL'],
     ],

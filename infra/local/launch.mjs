@@ -48,7 +48,7 @@ export async function launch(startedAt, { observe, workers }) {
     startService(redis.service);
     await redisAnswers(redis, signal);
   } else {
-    await reachRedis(settings.redisUrl, settings.redisSentinels);
+    await reachRedis(settings.redisUrl);
   }
   const key = await keyOf(settings);
   const env = {
@@ -114,7 +114,6 @@ async function readSettings() {
       servesSpeech: env.LEHR_TASKS.includes('whisper'),
       // Without the default of LEHR_REDIS_URL, which is meant for an API or a worker that runs without this launcher.
       redisUrl: process.env.LEHR_REDIS_URL ? env.LEHR_REDIS_URL : undefined,
-      redisSentinels: env.LEHR_REDIS_SENTINELS,
     };
   } catch (error) {
     if (error instanceof ConfigError) throw new Problem(error.message);

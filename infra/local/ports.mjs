@@ -50,16 +50,18 @@ export async function claimPort(name, host, port) {
  * Resolves when something answers at the Redis that `url` names, or at the first Sentinel; the Problem that it throws otherwise
  * does not contain the password.
  */
-export async function reachRedis(url, sentinels) {
-  const [variable, standardPort] = sentinels ? ['LEHR_REDIS_SENTINELS', 26_379] : ['LEHR_REDIS_URL', 6379];
-  const { hostname, port } = new URL(sentinels ? `redis://${sentinels[0]}` : url);
-  const [host, number] = [hostname.replace(/^\[|\]$/g, ''), Number(port || standardPort)];
+export async function reachRedis(url) {
+  const [sentinel] = new URL(url).searchParams.get('sentinels')?.split(',') ?? [];
+  const { hostname, port } = new URL(sentinel ? `redis://${sentinel}` : url);
+  const [host, number] = [hostname.replace(/^\[|\]$/g, ''), Number(port || (sentinel ? 26_379 : 6379))];
   const socket = connect({ host, port: number, timeout: CONNECT_MS });
   socket.once('timeout', () => socket.destroy(new Error(`no answer in ${CONNECT_MS / 1000} s`)));
   try {
     await once(socket, 'connect');
   } catch (error) {
-    throw new Problem(`${variable}: nothing answers at ${host}:${number} (${error.code ?? error.message}).`);
+    throw new Problem(
+      `LEHR_REDIS_URL: nothing answers at ${host}:${number} (${error.code ?? error.message}).`,
+    );
   } finally {
     socket.destroy();
   }

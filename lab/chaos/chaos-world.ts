@@ -24,7 +24,6 @@ export interface ChaosWorldOptions {
   readonly redis?: TestRedis;
   /** For the processes, where it is not the URL of `redis`: a proxy, or the name of a master. */
   readonly redisUrl?: string;
-  readonly sentinels?: readonly string[];
   readonly s3?: ScriptedS3;
   /** The folder of the installation, if it has to be a certain one. */
   readonly home?: string;
@@ -83,7 +82,7 @@ export const QUICK_STEPS = { stepBaseMs: 1, stepPerRowMs: 0, pictureMs: 1, textM
 const ON_CPU = { LEHR_WORKER_PORT: '0', LEHR_DEVICE: 'cpu', LEHR_ROW_CAP: '16', LEHR_THREADS: '1' };
 
 export async function chaosWorld(options: ChaosWorldOptions = {}): Promise<ChaosWorld> {
-  const { redis = await ownRedis(), redisUrl = redis.url, s3, env = {}, sentinels } = options;
+  const { redis = await ownRedis(), redisUrl = redis.url, s3, env = {} } = options;
   const port = await freePort();
   const url = `http://127.0.0.1:${port}`;
   const key = `lehr_test_${randomBytes(24).toString('hex')}`;
@@ -96,7 +95,6 @@ export async function chaosWorld(options: ChaosWorldOptions = {}): Promise<Chaos
   const shared = {
     LEHR_HOME: home,
     LEHR_REDIS_URL: redisUrl,
-    ...(sentinels && { LEHR_REDIS_SENTINELS: sentinels.join(',') }),
     LEHR_NAMESPACE: namespace,
     LEHR_MODELS: modelsFile,
     LEHR_PORT: `${port}`,
@@ -118,7 +116,6 @@ export async function chaosWorld(options: ChaosWorldOptions = {}): Promise<Chaos
     namespace,
     modelsFile,
     home,
-    ...(sentinels && { sentinels }),
     ...(s3 && storeOf(s3)),
   };
   const storedObjects = async () => (s3 ? [...s3.objects.keys()] : objectsIn(home));

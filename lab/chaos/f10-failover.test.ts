@@ -15,8 +15,8 @@ faultRow(
       'Only jobs accepted within the replication lag can be lost, and all processes follow to the new master.',
   },
   async () => {
-    const { master, replica, sentinels, url, promoted } = await replicatedRedis();
-    const world = await chaosWorld({ redis: replica, redisUrl: url, sentinels });
+    const { master, replica, url, promoted } = await replicatedRedis();
+    const world = await chaosWorld({ redis: replica, redisUrl: url });
     const { client, history, webhook } = world;
     for (let i = 0; i < 2; i++) await world.worker({ latency: SLOW_STEPS });
     const load = startLoad(client, 4, 20, () => ({ webhook, input: { steps: 10 } }));

@@ -7,9 +7,7 @@ import { type Redis, testConnection } from './redis-admin.ts';
 export interface ReplicatedRedis {
   readonly master: TestRedis;
   readonly replica: TestRedis;
-  /** `host:port` of each Sentinel. */
-  readonly sentinels: readonly string[];
-  /** The URL whose host is the name of the master. */
+  /** With the name of the master as its host, and the Sentinels. */
   readonly url: string;
   /** A connection to the replica. */
   readonly replicaAdmin: Redis;
@@ -47,8 +45,7 @@ export async function replicatedRedis(sentinelCount = 3): Promise<ReplicatedRedi
   return {
     master,
     replica,
-    sentinels: ports.map((port) => `127.0.0.1:${port}`),
-    url: operatorUrl(MASTER_NAME),
+    url: `${operatorUrl(MASTER_NAME)}?sentinels=${ports.map((port) => `127.0.0.1:${port}`).join()}`,
     replicaAdmin,
     promoted: () =>
       vi.waitFor(async () => {

@@ -4,6 +4,7 @@ import {
   openRedis,
   type Redis,
   type RedisAddress,
+  redisAddress,
   redisReady,
 } from '../../packages/shared/src/redis/index.ts';
 import { operatorUrl, replicaOf, startRedis, type TestRedis } from '../support/redis-server.ts';
@@ -95,13 +96,16 @@ test.each(['api', 'worker'] as const)(
   },
 );
 
+const bySentinel = (port: number): RedisAddress =>
+  redisAddress({ LEHR_REDIS_URL: `${operatorUrl(MASTER_NAME)}?sentinels=127.0.0.1:${port}` });
+
 test('Connections that know the Sentinels follow a failover to the replica', {
   timeout: 300_000,
 }, async () => {
   const master = await server();
   const replica = await server(...replicaOf(master.port));
   const sentinel = await startSentinel(master.port);
-  const address = { url: operatorUrl(MASTER_NAME), sentinels: [`127.0.0.1:${sentinel}`] };
+  const address = bySentinel(sentinel);
   const connections = await Promise.all((['api', 'worker'] as const).map((role) => client(address, role)));
   const subscriber = await client(address, 'subscriber');
   await subscriber.subscribe('channel');
@@ -133,10 +137,7 @@ test('A connection that learns of a failover while it asks a Sentinel for the ma
   const replica = await server(...replicaOf(master.port));
   const sentinel = await startSentinel(master.port);
   const proxy = await tcpProxy(sentinel);
-  const redis = await client(
-    { url: operatorUrl(MASTER_NAME), sentinels: [`127.0.0.1:${proxy.port}`] },
-    'worker',
-  );
+  const redis = await client(bySentinel(proxy.port), 'worker');
   await redis.set('key', 'before');
   const watcher = await client(`redis://127.0.0.1:${sentinel}`, 'worker');
   await eventually(async () => {

@@ -16,13 +16,11 @@ import { createLog, newWorkerId, parseRegistry, systemClock } from '../../packag
 import { openObjectStore } from '../../packages/shared/src/objects/index.ts';
 import { GroupQueues, Repricer } from '../../packages/shared/src/queue/index.ts';
 import { CheckpointStore, RecordStore } from '../../packages/shared/src/records/index.ts';
-import { keysOf, openRedis, redisReady } from '../../packages/shared/src/redis/index.ts';
+import { keysOf, openRedis, redisAddress, redisReady } from '../../packages/shared/src/redis/index.ts';
 import { measureOwnDelay } from './own-delay.ts';
 
 export interface SimulatedWorkerSettings {
   readonly redisUrl: string;
-  /** With them, the host of `redisUrl` is the name of the master. */
-  readonly sentinels?: readonly string[];
   readonly namespace: string;
   readonly modelsFile: string;
   /** Outputs go to a folder in it, unless there is an S3 server. */
@@ -49,7 +47,7 @@ const settings = JSON.parse(process.argv[2]) as SimulatedWorkerSettings;
 const log = createLog('worker', 'info');
 const keys = keysOf(settings.namespace);
 const registry = parseRegistry(await readFile(settings.modelsFile, 'utf8'));
-const address = { url: settings.redisUrl, sentinels: settings.sentinels };
+const address = redisAddress({ LEHR_REDIS_URL: settings.redisUrl });
 const commands = openRedis(address, 'worker');
 await redisReady(commands);
 let leasesLost = 0;

@@ -12,8 +12,6 @@ import type { z } from 'zod';
 export const WORKER_ENV = envSchema(
   'LEHR_HOME',
   'LEHR_REDIS_URL',
-  'LEHR_REDIS_SENTINELS',
-  'LEHR_REDIS_SENTINEL_PASSWORD',
   'LEHR_NAMESPACE',
   'LEHR_LOG_LEVEL',
   ...TRACING_VARIABLES,

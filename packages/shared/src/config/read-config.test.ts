@@ -43,6 +43,12 @@ test('The value of a secret is not part of the message', () => {
   expect(faults.join()).not.toContain('hunter2');
 });
 
+test.each(['', 'one:two', 'one:26379,'])('A Redis with the Sentinels "%s" is refused', (sentinels) => {
+  expect(
+    faultsOf({ LEHR_REDIS_URL: `redis://:hunter2@primary?sentinels=${sentinels}` }, 'LEHR_REDIS_URL'),
+  ).toEqual(['LEHR_REDIS_URL was refused: must have host:port of each Sentinel in sentinels=, with commas']);
+});
+
 test('An empty variable counts as not set', () => {
   expect(readConfig(envSchema('LEHR_PORT'), { LEHR_PORT: '', LEHR_PROT: '' })).toEqual({ LEHR_PORT: 8080 });
 });

@@ -12,17 +12,15 @@ export interface RedisAddress {
   readonly sentinelPassword?: string | undefined;
 }
 
-/** The address in the configuration of a process. */
-export function redisAddress(config: {
-  readonly LEHR_REDIS_URL: string;
-  readonly LEHR_REDIS_SENTINELS?: readonly string[] | undefined;
-  readonly LEHR_REDIS_SENTINEL_PASSWORD?: string | undefined;
-}): RedisAddress {
-  return {
-    url: config.LEHR_REDIS_URL,
-    sentinels: config.LEHR_REDIS_SENTINELS,
-    sentinelPassword: config.LEHR_REDIS_SENTINEL_PASSWORD,
-  };
+/** The address in the configuration of a process: `redis://primary?sentinels=host1:26379,host2:26379&sentinelPassword=...` or without. */
+export function redisAddress({ LEHR_REDIS_URL }: { readonly LEHR_REDIS_URL: string }): RedisAddress {
+  const url = new URL(LEHR_REDIS_URL);
+  const [sentinels, sentinelPassword] = ['sentinels', 'sentinelPassword'].map((name) => {
+    const value = url.searchParams.get(name) ?? undefined;
+    url.searchParams.delete(name);
+    return value;
+  });
+  return { url: url.href, sentinels: sentinels?.split(','), sentinelPassword };
 }
 
 /** Host and port, or the master's name and its Sentinels. Never the password. */

@@ -169,7 +169,7 @@ const REFUSAL = /\b(?:NOAUTH|WRONGPASS)\b/;
 function whyNotReady(redis: Redis, { message }: Error): string {
   const [refusal] = REFUSAL.exec(message) ?? [];
   if (!refusal) return `Redis does not answer at ${describe(redis)}`;
-  const orSentinels = redis.options.sentinels ? ', or of the Sentinels in LEHR_REDIS_SENTINEL_PASSWORD' : '';
+  const orSentinels = redis.options.sentinels ? ', or sentinelPassword there' : '';
   return `Redis at ${describe(redis)} answers ${refusal}: correct user and password in LEHR_REDIS_URL${orSentinels}`;
 }
 

@@ -36,8 +36,6 @@ import { checkRedis } from './redis-checks.ts';
 const DoctorEnv = envSchema(
   'LEHR_HOME',
   'LEHR_REDIS_URL',
-  'LEHR_REDIS_SENTINELS',
-  'LEHR_REDIS_SENTINEL_PASSWORD',
   'LEHR_NAMESPACE',
   'LEHR_MODELS',
   'LEHR_MODEL_CACHE',

@@ -12,6 +12,8 @@ export const port = whole.min(0, 'must be 0 to 65535').max(65_535, 'must be 0 to
 export const flag = z.stringbool({ error: 'must be true or false' });
 export const httpUrl = z.url({ protocol: /^https?$/, error: 'must be an http:// or https:// URL' });
 
+const SENTINELS = /^[^\s,:@/]+(:\d{1,5})?(,[^\s,:@/]+(:\d{1,5})?)*$/;
+
 export const COMMON_ENV = {
   LEHR_HOME: z
     .string()
@@ -19,28 +21,15 @@ export const COMMON_ENV = {
     .meta({ description: 'Folder of the local installation: secrets, the Redis log, stored outputs.' }),
   LEHR_REDIS_URL: z
     .url({ protocol: /^rediss?$/, error: 'must be a redis:// or rediss:// URL' })
+    .refine((url) => SENTINELS.test(new URL(url).searchParams.get('sentinels') ?? 'none'), {
+      error: 'must have host:port of each Sentinel in sentinels=, with commas',
+    })
     .default('redis://127.0.0.1:6379')
     .meta({
       description:
-        'Redis 6.2 or newer, with `maxmemory-policy noeviction`. If it is not set, `npm start` starts its own Redis.',
+        'Redis 6.2 or newer, with `maxmemory-policy noeviction`. Sentinels and TLS: [Operating](operating.md#redis-of-your-own). If it is not set, `npm start` starts its own Redis.',
       ...SECRET,
     }),
-  LEHR_REDIS_SENTINELS: z
-    .string()
-    .regex(
-      /^[^\s,:@/]+(:\d{1,5})?(,[^\s,:@/]+(:\d{1,5})?)*$/,
-      'must be host:port of each Sentinel, with commas',
-    )
-    .transform((list) => list.split(','))
-    .optional()
-    .meta({
-      description:
-        'Sentinels that name the master: `host:port` of each, with commas. The host of LEHR_REDIS_URL is then the name of the master.',
-    }),
-  LEHR_REDIS_SENTINEL_PASSWORD: z
-    .string()
-    .optional()
-    .meta({ description: 'The password of the Sentinels, if they have one.', ...SECRET }),
   LEHR_NAMESPACE: z
     .string()
     .regex(/^[a-z0-9][a-z0-9-]{0,31}$/, 'must be lower-case letters, digits and dashes')
