@@ -36,7 +36,7 @@ async function openWorld(): Promise<World> {
     for (const connection of [redis, blocking]) connection.disconnect();
     await server.stop();
   };
-  return { redis, records, queues, claimer, admitter: new Admitter(redis, keys, queues), close };
+  return { redis, records, queues, claimer, admitter: new Admitter(redis, keys), close };
 }
 
 /** Admits and stores a job as the API does. */
@@ -48,14 +48,12 @@ async function post({ admitter, records, queues }: World, queue: string): Promis
     priority: 'standard',
     cost: 1200,
   } as const;
-  const groups = { names: [queue], max: 10_000, withinMs: 3_600_000 };
-  const admission = await admitter.admit({
-    ...request,
-    groups,
+  const admission = await admitter.admit(request, {
+    groups: [{ queue, cost: request.cost, workers: 9, elsewhereMs: 0, elsewhereGroups: 0 }],
+    maxGroups: 10_000,
+    groupsWithinMs: 3_600_000,
     maxJobs: 1e6,
-    weight: 1,
     maxWaitMs: 1e12,
-    workers: 9,
   });
   if (admission.code !== 'admitted') throw new Error(`not admitted: ${admission.code}`);
   const job: NewJob = {

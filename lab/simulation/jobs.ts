@@ -1,6 +1,6 @@
 /** How the simulation makes jobs: admitted and stored by the code of the API's POST, without HTTP in between. */
 import { newJobId, type TenantId } from '../../packages/shared/src/index.ts';
-import { type AdmissionRequest, Admitter, GroupQueues } from '../../packages/shared/src/queue/index.ts';
+import { Admitter, GroupQueues } from '../../packages/shared/src/queue/index.ts';
 import { RecordStore } from '../../packages/shared/src/records/index.ts';
 import {
   type Keys,
@@ -33,10 +33,16 @@ export async function openJobMaker(url: string): Promise<JobMaker> {
   const redis = openRedis(url, 'blocking');
   await redisReady(redis, 60_000);
   const queues = await GroupQueues.open(redis, KEYS);
-  const admitter = new Admitter(redis, KEYS, queues);
+  const admitter = new Admitter(redis, KEYS);
   const records = new RecordStore(redis, KEYS, { retentionMs: RETENTION_MS });
   const admit = async (tenant: TenantId, queue: string) => {
-    const admission = await admitter.admit(requestOf(tenant, queue));
+    const admission = await admitter.admit({
+      id: newJobId(),
+      tenant,
+      queue,
+      priority: 'standard',
+      cost: COST_MS,
+    });
     if (admission.code !== 'admitted') throw new Error(`A job was not admitted: ${admission.code}`);
     return admission;
   };
@@ -65,17 +71,6 @@ export async function openJobMaker(url: string): Promise<JobMaker> {
     },
   };
 }
-
-const requestOf = (tenant: TenantId, queue: string): AdmissionRequest => ({
-  id: newJobId(),
-  tenant,
-  queue,
-  priority: 'standard',
-  cost: COST_MS,
-  weight: 1,
-  maxWaitMs: Number.MAX_SAFE_INTEGER,
-  workers: 1,
-});
 
 /** Of the usual length: memory per job depends on it. */
 const INPUT = {

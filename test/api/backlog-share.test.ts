@@ -250,30 +250,23 @@ test('max_jobs and max_queued count the nodes of workflows, also those that cann
 test('What a workflow reserved is given back when the process that admitted it died before storing it', async () => {
   const world = await worldOfOneWorker();
   const { redis, keys, queues, records, admitter } = world.parts;
-  const planOf = (...jobs: string[]) => ({
-    nodes: jobs.map((job) => ({ job: job as never, model: 'tiny@1', cost: 1000 })),
-    groups: [],
-    between_ms: 0,
-  });
+  const workflowOf = (...jobs: string[]) =>
+    ({ nodes: jobs.map((job) => ({ job, model: 'tiny@1', cost: 1000 })) }) as never;
   const request = {
     id: 'job_dead' as never,
     tenant: 'acme' as never,
     queue: 'graphs',
     priority: 'standard' as const,
     cost: 2000,
-    workflow: planOf('a', 'b'),
-    weight: 1,
-    maxWaitMs: 10_000,
-    workers: 1,
-    idempotency: { hash: 'hash', fingerprint: 'fingerprint' },
+    workflow: workflowOf('a', 'b'),
   };
-  expect(await admitter.admit(request)).toMatchObject({ code: 'admitted', id: 'job_dead' });
+  const terms = { maxWaitMs: 10_000, idempotency: { hash: 'hash', fingerprint: 'fingerprint' } };
+  expect(await admitter.admit(request, terms)).toMatchObject({ code: 'admitted', id: 'job_dead' });
   await redis.zadd(keys.live, (await redisNow(redis)) - 1500, 'job_dead');
-  const again = await admitter.admit({
-    ...request,
-    id: 'job_next' as never,
-    workflow: planOf('c', 'd', 'e'),
-  });
+  const again = await admitter.admit(
+    { ...request, id: 'job_next' as never, workflow: workflowOf('c', 'd', 'e') },
+    terms,
+  );
   expect(again).toMatchObject({ code: 'admitted', id: 'job_dead' });
   expect(await heldBy(world, 'acme')).toEqual({
     load: {},

@@ -334,17 +334,10 @@ const identityOf = async (world: ApiWorld, idempotencyKey?: string): Promise<Req
 async function admittedAndDead(world: ApiWorld, key: string): Promise<JobId> {
   const id = newJobId();
   const { idempotency } = await identityOf(world, key);
-  const admission = await world.parts.admitter.admit({
-    id,
-    tenant: 'default' as never,
-    queue: QUEUE,
-    priority: 'standard',
-    cost: 100,
-    weight: 1,
-    maxWaitMs: 600_000,
-    workers: 1,
-    idempotency: idempotency!,
-  });
+  const admission = await world.parts.admitter.admit(
+    { id, tenant: 'default' as never, queue: QUEUE, priority: 'standard', cost: 100 },
+    { idempotency },
+  );
   expect(admission.code).toBe('admitted');
   return id;
 }

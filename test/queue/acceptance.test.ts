@@ -3,10 +3,10 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { DEFAULT_TENANT, newJobId, type TenantId } from '../../packages/shared/src/index.ts';
 import {
   Accepter,
-  type AdmissionRequest,
+  type AdmissionTerms,
   Admitter,
   admittedJob,
-  type Draft,
+  type PricedJob,
 } from '../../packages/shared/src/queue/index.ts';
 import { GROUP, newJob, type QueueWorld, queueWorld } from '../support/queue-world.ts';
 import { startRedis, type TestRedis } from '../support/redis.ts';
@@ -19,8 +19,11 @@ afterAll(() => server.stop());
 
 const ID = newJobId();
 
-const draftOf = (fields: Partial<Draft> = {}): Draft => {
-  const { deadline_at: _, ...job } = newJob({ id: ID, input: { prompt: 'ein roter Kreis, é 圆 "\\' } });
+const jobOf = (fields: Partial<PricedJob> = {}): PricedJob => {
+  const { deadline_at: _, ...job } = newJob({
+    id: ID,
+    input: { prompt: 'ein roter Kreis, é 圆 "\\', seed: 2 ** 53 - 1, none: [], nothing: {} },
+  });
   return {
     ...job,
     metadata: { order: '81' },
@@ -30,27 +33,21 @@ const draftOf = (fields: Partial<Draft> = {}): Draft => {
   };
 };
 
-const requestOf = (fields: Partial<AdmissionRequest> = {}): AdmissionRequest => ({
-  id: ID,
-  tenant: DEFAULT_TENANT as TenantId,
-  queue: GROUP,
-  priority: 'standard',
-  cost: 100,
+const TERMS: AdmissionTerms = {
+  groups: [{ queue: GROUP, cost: 100, workers: 1, elsewhereMs: 0, elsewhereGroups: 0 }],
+  maxGroups: 256,
+  groupsWithinMs: 60_000,
   maxJobs: 3,
-  weight: 1,
   maxWaitMs: 600_000,
-  workers: 1,
-  groups: { names: [GROUP], max: 256, withinMs: 60_000 },
-  ...fields,
-});
+};
 
 const accepterOf = ({ redis, keys, queues, records }: QueueWorld): Accepter =>
   new Accepter(redis, keys, queues, records);
 
-async function inThreeSteps({ redis, keys, queues, records }: QueueWorld, draft: Draft): Promise<void> {
-  const admission = await new Admitter(redis, keys, queues).admit(requestOf());
+async function inThreeSteps({ redis, keys, queues, records }: QueueWorld, priced: PricedJob): Promise<void> {
+  const admission = await new Admitter(redis, keys).admit(priced, TERMS);
   if (admission.code !== 'admitted') throw new Error(admission.code);
-  const job = admittedJob(draft, admission);
+  const job = admittedJob(priced, admission);
   await records.create(job, () => queues.of(GROUP).add(job, admission.score));
 }
 
@@ -79,9 +76,9 @@ test.each([
   ['with a deadline', { deadlineMs: 90_000.5 }],
 ])('A job %s leaves in Redis what admission, record and queue entry leave one by one', async (_, fields) => {
   const [one, three] = [await queueWorld(server.url), await queueWorld(server.url)];
-  const draft = draftOf(fields);
-  const acceptance = await accepterOf(one).accept(requestOf(), draft);
-  await inThreeSteps(three, draft);
+  const job = jobOf(fields);
+  const acceptance = await accepterOf(one).accept(job, TERMS);
+  await inThreeSteps(three, job);
   expect(await contents(one)).toEqual(await contents(three));
   const { record } = acceptance.stored ?? {};
   expect(await one.records.read(ID)).toMatchObject(JSON.parse(JSON.stringify(record)));
@@ -92,7 +89,7 @@ test('An accepted job has its position, and workers claim it', async () => {
   const accepter = accepterOf(world);
   const positions: (number | undefined)[] = [];
   for (const id of [newJobId(), newJobId()]) {
-    positions.push((await accepter.accept(requestOf({ id }), draftOf({ id }))).stored?.position);
+    positions.push((await accepter.accept(jobOf({ id }), TERMS)).stored?.position);
   }
   expect(positions).toEqual([1, 2]);
   expect(await world.claimer.claim(GROUP, 2)).toHaveLength(2);
@@ -101,7 +98,7 @@ test('An accepted job has its position, and workers claim it', async () => {
 test('A job that is refused is not stored', async () => {
   const world = await queueWorld(server.url);
   const before = await contents(world);
-  const refused = await accepterOf(world).accept(requestOf({ maxJobs: 0 }), draftOf());
+  const refused = await accepterOf(world).accept(jobOf(), { ...TERMS, maxJobs: 0 });
   expect(refused).toEqual({ code: 'too-many', count: 0, of: 'live' });
   expect(await contents(world)).toEqual(before);
 });
@@ -112,7 +109,7 @@ test('A job is refused whole while Redis has no memory left, also when admission
   await redis.zadd(keys.unanswered('same'), 1, 'an old job');
   const before = await contents(world);
   await redis.config('SET', 'maxmemory', '1');
-  const refused = accepterOf(world).accept(requestOf({ duplicate: { hash: 'same' } }), draftOf());
+  const refused = accepterOf(world).accept(jobOf(), { ...TERMS, duplicate: { hash: 'same' } });
   await expect(refused.finally(() => redis.config('SET', 'maxmemory', '0'))).rejects.toThrow(/OOM/);
   expect(await contents(world)).toEqual(before);
 });
@@ -120,9 +117,9 @@ test('A job is refused whole while Redis has no memory left, also when admission
 test('A command that is sent again answers with its own job, which there is once', async () => {
   const world = await queueWorld(server.url);
   const accepter = accepterOf(world);
-  await accepter.accept(requestOf(), draftOf());
+  await accepter.accept(jobOf(), TERMS);
   const stored = await contents(world);
-  expect(await accepter.accept(requestOf(), draftOf())).toEqual({ code: 'replay', id: ID });
+  expect(await accepter.accept(jobOf(), TERMS)).toEqual({ code: 'replay', id: ID });
   expect(await contents(world)).toEqual(stored);
 });
 
@@ -136,7 +133,7 @@ test.each<[string, (world: QueueWorld, key: string) => Promise<unknown>]>([
   await damage(world, keys.record(oldest));
   await redis.zadd(keys.jobsOf(DEFAULT_TENANT as TenantId), 0, oldest);
   const id = newJobId();
-  const { stored } = await accepterOf(world).accept(requestOf({ id }), draftOf({ id }));
+  const { stored } = await accepterOf(world).accept(jobOf({ id }), TERMS);
   expect(stored?.position).toBe(1);
   expect(await redis.zrange(keys.jobsOf(DEFAULT_TENANT as TenantId), '0', '-1')).toEqual([oldest, id].sort());
 });

@@ -7,9 +7,10 @@ import {
 } from '../../packages/shared/src/index.ts';
 import {
   type Admission,
-  type AdmissionRequest,
+  type AdmissionTerms,
   Admitter,
   classOfScore,
+  type PricedJob,
   recoverStalled,
   requeueLost,
 } from '../../packages/shared/src/queue/index.ts';
@@ -25,40 +26,52 @@ afterAll(() => server.stop());
 
 const tenant = (name: string): TenantId => name as TenantId;
 
+/** A job of one group, and what it is held against. */
+type Asked = Pick<PricedJob, 'id' | 'tenant' | 'queue' | 'priority' | 'cost' | 'payer'> &
+  AdmissionTerms & {
+    readonly workers?: number;
+    readonly elsewhereMs?: number;
+    readonly elsewhereGroups?: number;
+  };
+
 interface AdmissionWorld extends QueueWorld {
-  ask(fields?: Partial<AdmissionRequest>): Promise<Admission>;
+  ask(fields?: Partial<Asked>): Promise<Admission>;
   /** Requests admission and stores the admitted job. */
-  enter(fields?: Partial<AdmissionRequest>): Promise<string>;
+  enter(fields?: Partial<Asked>): Promise<string>;
   /** Claims, starts and ends jobs one by one; returns their tenants in the order they ran. */
   serve(count: number): Promise<string[]>;
 }
 
 async function admissionWorld(): Promise<AdmissionWorld> {
   const world = await queueWorld(server.url);
-  const admitter = new Admitter(world.redis, world.keys, world.queues);
-  const requestOf = (fields: Partial<AdmissionRequest>): AdmissionRequest => ({
+  const admitter = new Admitter(world.redis, world.keys);
+  const askedOf = (fields: Partial<Asked>): Asked => ({
     id: newJobId(),
     tenant: tenant('default'),
     queue: GROUP,
     priority: 'standard',
     cost: 1000,
     maxJobs: 100_000,
-    weight: 1,
-    maxWaitMs: Number.MAX_SAFE_INTEGER,
-    workers: 1,
     ...fields,
   });
+  const admit = (asked: Asked): Promise<Admission> => {
+    const { queue, cost, workers = 1, elsewhereMs = 0, elsewhereGroups = 0 } = asked;
+    return admitter.admit(asked, {
+      groups: [{ queue, cost, workers, elsewhereMs, elsewhereGroups }],
+      ...asked,
+    });
+  };
   return {
     ...world,
-    ask: (fields = {}) => admitter.admit(requestOf(fields)),
+    ask: (fields = {}) => admit(askedOf(fields)),
     enter: async (fields = {}) => {
-      const request = requestOf(fields);
-      const admission = await admitter.admit(request);
+      const asked = askedOf(fields);
+      const admission = await admit(asked);
       if (admission.code !== 'admitted') throw new Error(JSON.stringify(admission));
-      const { id, priority, cost, queue } = request;
+      const { id, priority, cost, queue } = asked;
       const job = newJob({
         id,
-        tenant: request.tenant,
+        tenant: asked.tenant,
         priority,
         cost,
         queue,
@@ -113,7 +126,7 @@ test('Tenants of equal weight get equal shares of the cost, not of the number of
 test('A tenant of double weight gets about double the share', async () => {
   const world = await admissionWorld();
   for (let i = 0; i < 60; i++) {
-    await world.enter({ tenant: tenant('double'), weight: 2 });
+    await world.enter({ tenant: tenant('double'), payer: { key: 'k', budget_ms: null, weight: 2 } });
     await world.enter({ tenant: tenant('single') });
   }
   const served = await world.serve(60);

@@ -25,7 +25,7 @@ afterAll(() => server.stop());
 async function directWorld() {
   const world = await queueWorld(server.url);
   const { redis, keys, queues } = world;
-  const admitter = new Admitter(redis, keys, queues);
+  const admitter = new Admitter(redis, keys);
   const direct = new DirectJobs(redis, keys);
   const subscriber = testRedis(server.url, 'subscriber');
   const messages: string[] = [];
@@ -39,13 +39,7 @@ async function directWorld() {
   const admit = async (cost = 10): Promise<NewJob> => {
     const id = newJobId();
     const request = { id, tenant: TENANT, queue: QUEUE, priority: 'standard', cost } as const;
-    const admission = await admitter.admit({
-      ...request,
-      weight: 1,
-      maxWaitMs: 1e9,
-      workers: 1,
-      maxJobs: 1000,
-    });
+    const admission = await admitter.admit(request, { maxJobs: 1000 });
     if (admission.code !== 'admitted') throw new Error(admission.code);
     const payer = { key: 'k', budget_ms: 60_000, weight: 1 };
     return newJob({

@@ -56,13 +56,7 @@ async function refusedWith(error: LehrError, mayRun = true) {
     priority: 'standard',
     cost: 10,
   } as const;
-  const admission = await new Admitter(redis, keys, queues).admit({
-    ...request,
-    weight: 1,
-    maxWaitMs: 1e9,
-    workers: 1,
-    maxJobs: 10,
-  });
+  const admission = await new Admitter(redis, keys).admit(request, { maxJobs: 10 });
   if (admission.code !== 'admitted') throw new Error(admission.code);
   const job = newJob({
     ...request,

@@ -35,8 +35,7 @@ async function post(
 ): Promise<JobId> {
   const id = newJobId();
   const request = { id, tenant: newJob().tenant, queue: GROUP, priority: 'standard', cost: 100 } as const;
-  const admitter = new Admitter(redis, keys, queues);
-  const admission = await admitter.admit({ ...request, weight: 1, maxWaitMs: 1e9, workers: 1 });
+  const admission = await new Admitter(redis, keys).admit(request);
   if (admission.code !== 'admitted') throw new Error(`not admitted: ${admission.code}`);
   await beforeStoring();
   const job = newJob({ id, score: admission.score, fair_tag: admission.startTag });

@@ -11,7 +11,7 @@ import { GROUP, MODEL, openLehr } from './lehr-parts.ts';
 import { inParallel, serveOrders } from './program.ts';
 
 const { url, keys, redis, queues, records } = await openLehr();
-const admitter = new Admitter(redis, keys, queues);
+const admitter = new Admitter(redis, keys);
 const subscriber = openRedis(url, 'subscriber');
 const holder = randomUUID();
 const waiting = new Map<JobId, () => void>();
@@ -35,13 +35,12 @@ async function submit(): Promise<{ ended: Promise<void> }> {
     priority: 'standard',
     cost: 1200,
   } as const;
-  const admission = await admitter.admit({
-    ...request,
-    groups: { names: [GROUP], max: 10_000, withinMs: 3_600_000 },
+  const admission = await admitter.admit(request, {
+    groups: [{ queue: GROUP, cost: request.cost, workers: 1, elsewhereMs: 0, elsewhereGroups: 0 }],
+    maxGroups: 10_000,
+    groupsWithinMs: 3_600_000,
     maxJobs: 1e6,
-    weight: 1,
     maxWaitMs: 1e12,
-    workers: 1,
   });
   if (admission.code !== 'admitted') throw new Error(`not admitted: ${admission.code}`);
   const job: NewJob = {

@@ -6,7 +6,7 @@
  */
 import { hash } from 'node:crypto';
 import { type Clock, LehrError, type TenantId } from '@lehr/shared';
-import { type Admission, type AdmissionRequest, BUDGET_LUA } from '@lehr/shared/queue';
+import { type Admission, BUDGET_LUA, type PricedJob } from '@lehr/shared/queue';
 import { defineScript, type Keys, type Redis, type Script } from '@lehr/shared/redis';
 import { RateLimiterMemory, RateLimiterRes } from 'rate-limiter-flexible';
 import type { Caller } from './auth/authenticator.ts';
@@ -116,8 +116,8 @@ export class Quotas {
 
   /** Returns the cost of a job that was admitted and is not made. */
   async refund(caller: Caller, costMs: number): Promise<void> {
-    const budget = budgetOf(caller);
-    if (budget) await this.#refund.run([this.#keys.budget(budget.key)], [costMs, budget.fullMs]);
+    const { key, budget_ms } = payerOf(caller);
+    if (budget_ms !== null) await this.#refund.run([this.#keys.budget(key)], [costMs, budget_ms]);
   }
 
   /** The error for a tenant that has `jobs` jobs, and may not have `more`, the nodes of a workflow or one job. */
@@ -171,9 +171,12 @@ export class Quotas {
 
 type AdmittedCost = Pick<Extract<Admission, { code: 'admitted' }>, 'usedMs' | 'fullInMs'>;
 
-/** Undefined for a key without a budget. */
-export const budgetOf = ({ keyId, limits }: Caller): AdmissionRequest['budget'] =>
-  limits.cost_per_minute_s === null ? undefined : { key: keyId, fullMs: budgetMs(limits.cost_per_minute_s) };
+/** What pays for a job of the caller. */
+export const payerOf = ({ keyId, limits }: Caller): NonNullable<PricedJob['payer']> => ({
+  key: keyId,
+  budget_ms: limits.cost_per_minute_s === null ? null : budgetMs(limits.cost_per_minute_s),
+  weight: limits.weight,
+});
 
 /** Engine ms of a full budget. */
 const budgetMs = (secondsPerMinute: number): number => Math.round(secondsPerMinute * 1000);

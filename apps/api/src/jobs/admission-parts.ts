@@ -33,7 +33,7 @@ export interface AdmissionOptions {
 export const admissionParts = (options: AdmissionOptions): AdmissionParts => {
   const { redis, keys, queues, records, fleet, expected, clock, maxWaitMs, maxGroups, groupIdleMs } = options;
   return {
-    admitter: new Admitter(redis, keys, queues),
+    admitter: new Admitter(redis, keys),
     accepter: new Accepter(redis, keys, queues, records),
     quotas: new Quotas(redis, keys, clock),
     backlog: new Backlog(redis, keys, fleet, clock),

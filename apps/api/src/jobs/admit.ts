@@ -1,17 +1,17 @@
 /** Decides whether a job may be made, and its place in the queue; for every route that makes jobs. */
-import { type Clock, type JobId, type KeyLimits, LehrError, type PriorityClass } from '@lehr/shared';
+import { type Clock, type KeyLimits, LehrError, type PriorityClass } from '@lehr/shared';
 import type {
   Acceptance,
   Accepter,
-  AdmissionRequest,
+  AdmissionGroup,
+  AdmissionTerms,
   Admitter,
-  Draft,
   OwnBacklog,
-  PlannedWorkflow,
+  PricedJob,
 } from '@lehr/shared/queue';
 import type { WorkflowState } from '@lehr/shared/records';
 import type { Caller } from '../access/auth/authenticator.ts';
-import { budgetOf, type Quota, type Quotas, randomRetryAfterS } from '../access/quotas.ts';
+import { type Quota, type Quotas, randomRetryAfterS } from '../access/quotas.ts';
 import type { Ahead, Backlog } from '../fleet/backlog.ts';
 import type { Expected, ExpectedWorkers } from '../fleet/expected-workers.ts';
 import type { ModelSharesView } from '../fleet/model-shares.ts';
@@ -32,21 +32,6 @@ export interface AdmitParts {
   readonly clock: Clock;
 }
 
-/** A job with its group and its price, not stored yet. */
-interface PricedJob {
-  readonly id: JobId;
-  readonly queue: string;
-  /** `name@version`. */
-  readonly model: string;
-  readonly priority: PriorityClass;
-  /** Estimated engine ms; of a workflow, of all its nodes. */
-  readonly cost: number;
-  /** From now on; the caller has no use for a later result. */
-  readonly deadlineMs?: number | undefined;
-  /** Its nodes wait in their own queues, and the workflow itself in none. */
-  readonly workflow?: WorkflowState | undefined;
-}
-
 export interface Admitted {
   /** The job is new, or an earlier request has made it. */
   readonly admission: Extract<Acceptance, { code: 'admitted' | 'replay' | 'adopted' }>;
@@ -60,43 +45,37 @@ const PENDING_POLL_MS = 10;
 const RETRY_AFTER_FRACTION = 0.5;
 
 /**
- * Stores the job too when its `draft` is given. Throws `rate-limited`, `overloaded` and `idempotency-mismatch`; then nothing is stored and
- * nothing charged.
+ * Stores the job too when it `isStorable`: it has no nodes, and nothing is to be stored before it. Throws `rate-limited`, `overloaded` and
+ * `idempotency-mismatch`; then nothing is stored and nothing charged.
  */
 export async function admitJob(
   parts: AdmitParts,
   caller: Caller,
   job: PricedJob,
-  identity?: RequestIdentity,
-  draft?: Draft,
+  identity: RequestIdentity,
+  isStorable: boolean,
 ): Promise<Admitted> {
   const { quotas } = parts;
-  const { id, queue, priority, cost, workflow, deadlineMs = Number.POSITIVE_INFINITY } = job;
-  const { tenant, limits } = caller;
+  const { priority, cost, workflow, deadlineMs = Number.POSITIVE_INFINITY } = job;
+  const { limits } = caller;
   // A job that cannot start before its deadline is refused now instead of expiring later.
   const limitMs = Math.min(parts.maxWaitMs, Math.max(0, deadlineMs - cost));
   const works = workflow?.nodes ?? [job];
   const groups = await Promise.all(groupsOf(works).map((group) => judge(parts, group, priority, limitMs)));
   const slowest = groups.reduce((a, b) => (b.workers < a.workers ? b : a));
   const models = [...new Set(works.map(({ model }) => model))];
-  const request: AdmissionRequest = {
-    ...slowest,
-    id,
-    tenant,
-    queue,
-    priority,
-    cost,
+  const terms: AdmissionTerms = {
+    groups,
+    maxGroups: parts.maxGroups,
+    groupsWithinMs: parts.groupIdleMs,
     maxJobs: limits.max_jobs,
     maxQueued: limits.max_queued,
-    weight: limits.weight,
-    ownBacklog: await ownBacklogOf(parts, limits, models),
-    groups: { names: groups.map((each) => each.queue), max: parts.maxGroups, withinMs: parts.groupIdleMs },
     maxWaitMs: limitMs - Math.max(...groups.map(({ growth }) => growth?.startMs ?? 0)),
-    workflow: workflow && planOf(workflow, groups),
-    budget: budgetOf(caller),
+    betweenMs: workflow && betweenMs(workflow.nodes),
+    ownBacklog: await ownBacklogOf(parts, limits, models),
     ...identity,
   };
-  const admission = await askUntilSettled(parts, request, draft);
+  const admission = await askUntilSettled(parts, job, terms, isStorable);
   switch (admission.code) {
     case 'admitted':
       return { admission, quota: quotas.left(caller, admission) };
@@ -121,12 +100,7 @@ export async function admitJob(
   }
 }
 
-interface Group {
-  readonly queue: string;
-  readonly model: string;
-  /** Of all jobs of the request in this group. */
-  readonly cost: number;
-}
+type Group = Pick<AdmissionGroup, 'queue' | 'cost'> & { readonly model: string };
 
 function groupsOf(works: readonly Group[]): Group[] {
   const groups = new Map<string, Group>();
@@ -150,18 +124,6 @@ async function judge(
   return { ...group, ...ahead, live: ahead.workers, growth, workers: growth?.workers ?? ahead.workers };
 }
 
-const planOf = ({ nodes }: WorkflowState, groups: readonly JudgedGroup[]): PlannedWorkflow => ({
-  nodes: nodes.map(({ job, model, cost }) => ({ job, model, cost })),
-  groups: groups.map(({ queue, cost, workers, elsewhereMs, elsewhereGroups }) => ({
-    queue,
-    cost,
-    workers,
-    elsewhere_ms: elsewhereMs,
-    elsewhere_groups: elsewhereGroups,
-  })),
-  between_ms: betweenMs(nodes),
-});
-
 /** How long nodes may wait for each other: for all but the longest chain of nodes, of which each starts when the one before it has ended. */
 function betweenMs(nodes: WorkflowState['nodes']): number {
   const ends = new Map<string, number>();
@@ -174,11 +136,14 @@ function betweenMs(nodes: WorkflowState['nodes']): number {
 /** This wait ends: within a second the pending job is stored, or this request takes its place (admit.lua). */
 async function askUntilSettled(
   { admitter, accepter, clock }: AdmitParts,
-  request: AdmissionRequest,
-  draft: Draft | undefined,
+  job: PricedJob,
+  terms: AdmissionTerms,
+  isStorable: boolean,
 ): Promise<Exclude<Acceptance, { code: 'pending' }>> {
   for (;;) {
-    const admission: Acceptance = await (draft ? accepter.accept(request, draft) : admitter.admit(request));
+    const admission: Acceptance = await (isStorable
+      ? accepter.accept(job, terms)
+      : admitter.admit(job, terms));
     if (admission.code !== 'pending') return admission;
     await clock.sleep(PENDING_POLL_MS);
   }
@@ -228,5 +193,5 @@ async function ownBacklogOf(
   for (const [model, share] of all.flatMap((each) => [...each.shares])) {
     shares.set(model, Math.max(share, shares.get(model) ?? 0));
   }
-  return { maxMs: limit === null ? Number.MAX_SAFE_INTEGER : limit * maxWaitMs * workers, shares };
+  return { maxMs: limit === null ? undefined : limit * maxWaitMs * workers, shares };
 }

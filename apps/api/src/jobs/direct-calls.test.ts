@@ -20,7 +20,7 @@ const job = (changes: Partial<NewJob> = {}, input: object = {}): NewJob => ({
 
 test('A small text job whose request is held may go without a record', () => {
   expect(mayBeDirect(job(), [], { duplicate: { hash: 'a' } })).toBe(true);
-  expect(mayBeDirect(job({ type: 'fill-mask' }, { top_k: 5 }), [], undefined)).toBe(true);
+  expect(mayBeDirect(job({ type: 'fill-mask' }, { top_k: 5 }), [], {})).toBe(true);
 });
 
 test.each([
@@ -36,7 +36,7 @@ test.each([
   ['may have many masks', job({ type: 'fill-mask' }, { texts: ['[MASK]'.repeat(160)] })],
   ['wants many tokens', job({ type: 'fill-mask' }, { top_k: 101 })],
 ])('A job that %s has a record', (_, each) => {
-  expect(mayBeDirect(each, [], undefined)).toBe(false);
+  expect(mayBeDirect(each, [], {})).toBe(false);
 });
 
 test('The jobs without a record that a worker may have end before they are given up', () => {
@@ -45,5 +45,5 @@ test('The jobs without a record that a worker may have end before they are given
 
 test('A request with an Idempotency-Key or with stored texts has a record', () => {
   expect(mayBeDirect(job(), [], { idempotency: { hash: 'a', fingerprint: 'b' } })).toBe(false);
-  expect(mayBeDirect(job(), ['texts'], undefined)).toBe(false);
+  expect(mayBeDirect(job(), ['texts'], {})).toBe(false);
 });

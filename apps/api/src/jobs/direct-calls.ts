@@ -10,7 +10,7 @@ import {
   MAX_DIRECT_COST_MS,
   type RunningRecord,
 } from '@lehr/shared/direct';
-import type { Draft, GroupQueues } from '@lehr/shared/queue';
+import type { GroupQueues, PricedJob } from '@lehr/shared/queue';
 import type { JobRecord, NewJob } from '@lehr/shared/records';
 import type { Keys, Redis } from '@lehr/shared/redis';
 import type { Caller } from '../access/auth/authenticator.ts';
@@ -59,13 +59,13 @@ export interface DirectJob {
 
 /** Whether a job is small, needs no record, and can be answered by its request only. */
 export function mayBeDirect(
-  { type, input, cost, held_by, hook_events, webhook, rollout, retried_from }: Draft,
+  { type, input, cost, held_by, hook_events, webhook, rollout, retried_from }: PricedJob,
   attachments: readonly unknown[],
-  identity: RequestIdentity | undefined,
+  identity: RequestIdentity,
 ): boolean {
   if (!isTextJobType(type) || held_by === undefined || attachments.length > 0) return false;
   // A webhook, a key and a rollout need the record of an ended job.
-  if (hook_events || webhook || rollout || retried_from || identity?.idempotency) return false;
+  if (hook_events || webhook || rollout || retried_from || identity.idempotency) return false;
   const { texts, top_k } = input as { texts: readonly unknown[]; top_k?: number | null };
   if (texts.length > MAX_DIRECT_TEXTS || cost > MAX_DIRECT_COST_MS || (top_k ?? 0) > MAX_TOP_K) return false;
   if (type === 'fill-mask' && filledChars(texts, top_k ?? DEFAULT_TOP_K) > MAX_FILLED_CHARS) return false;

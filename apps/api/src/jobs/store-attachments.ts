@@ -1,7 +1,7 @@
 /** Stores what was sent inside a request, below the prefix of its job: all of it, or none. */
 import { type Clock, inputFolder, type JobId, LehrError, toLehrError, toObjectKey } from '@lehr/shared';
 import type { ObjectStore } from '@lehr/shared/objects';
-import type { Admitter, Draft } from '@lehr/shared/queue';
+import type { Admitter, PricedJob } from '@lehr/shared/queue';
 import type { Caller } from '../access/auth/authenticator.ts';
 import type { RequestIdentity } from './identity.ts';
 import type { Attachment } from './media-input.ts';
@@ -37,20 +37,20 @@ export async function checkRoom(
 }
 
 /**
- * The draft and its attachments as parts of the job `id`: a request with the same Idempotency-Key was admitted under this id and made
+ * The job and its attachments under the id `id`: a request with the same Idempotency-Key was admitted under this id and made
  * no job. It may still be storing its attachments, so these do not take their keys.
  */
 export function movedTo(
   id: JobId,
-  draft: Draft,
+  job: PricedJob,
   attachments: readonly Attachment[],
-): { readonly draft: Draft; readonly attachments: readonly Attachment[] } {
-  const { tenant, input, workflow } = draft;
-  const [from, to] = [inputFolder(tenant, draft.id), `${inputFolder(tenant, id)}${draft.id}/`];
-  // No text of the caller contains the id of a draft, which is new.
+): { readonly job: PricedJob; readonly attachments: readonly Attachment[] } {
+  const { tenant, input, workflow } = job;
+  const [from, to] = [inputFolder(tenant, job.id), `${inputFolder(tenant, id)}${job.id}/`];
+  // No text of the caller contains the id of a job that is new.
   const moved = <T>(value: T): T => JSON.parse(JSON.stringify(value).replaceAll(from, to));
   return {
-    draft: { ...draft, ...moved({ input, workflow }) },
+    job: { ...job, ...moved({ input, workflow }) },
     attachments: attachments.map((each) => ({ ...each, key: toObjectKey(each.key.replace(from, to)) })),
   };
 }

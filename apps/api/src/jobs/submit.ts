@@ -9,11 +9,11 @@ import {
   PRIORITY_CLASSES,
   type PriorityClass,
 } from '@lehr/shared';
-import { admittedJob, type Draft, type GroupQueues, type WorkflowRunner } from '@lehr/shared/queue';
-import type { JobRecord, NewJob, RecordStore } from '@lehr/shared/records';
+import { admittedJob, type GroupQueues, type PricedJob, type WorkflowRunner } from '@lehr/shared/queue';
+import type { JobRecord, RecordStore } from '@lehr/shared/records';
 import { inPart, type Span } from '@lehr/shared/tracing';
 import type { Caller } from '../access/auth/authenticator.ts';
-import { budgetOf, type Quota } from '../access/quotas.ts';
+import { payerOf, type Quota } from '../access/quotas.ts';
 import { refusal } from '../base/field-problems.ts';
 import type { FleetView } from '../fleet/fleet-view.ts';
 import type { RolloutStore } from '../rollouts/rollout-store.ts';
@@ -75,7 +75,7 @@ export async function submitJob(
   parts: SubmitParts,
   caller: Caller,
   request: JobRequest | RetryRequest,
-  identity?: RequestIdentity,
+  identity: RequestIdentity = {},
   options: SubmitOptions = {},
 ): Promise<Submission> {
   const { workflows, queues, records } = parts;
@@ -83,16 +83,14 @@ export async function submitJob(
   const id = newJobId();
   const priority = priorityOf(request.priority, caller.limits);
   const resolved = await resolve(parts, caller, id, request, options);
-  const { model, queue, cost, workflow, attachments } = resolved;
-  const draft = draftOf(parts, caller, request, { ...options, id, priority, hook, resolved });
-  const { deadlineMs } = draft;
-  const priced = { id, queue, model, priority, cost, deadlineMs, workflow };
-  const isDirect = options.durability === 'none' && mayBeDirect(draft, attachments, identity);
+  const { queue, cost, workflow, attachments } = resolved;
+  const priced = pricedJob(parts, caller, request, { ...options, id, priority, hook, resolved });
+  const isDirect = options.durability === 'none' && mayBeDirect(priced, attachments, identity);
   // Most jobs are stored by the command that admits them.
-  const storable = workflow || attachments.length > 0 || isDirect ? undefined : draft;
+  const isStorable = !workflow && attachments.length === 0 && !isDirect;
   await checkRoom(parts, caller, attachments, identity);
   const { admission, quota } = await inPart(span, 'admit', () =>
-    admitJob(parts, caller, priced, identity, storable),
+    admitJob(parts, caller, priced, identity, isStorable),
   );
   if (admission.stored) return { ...admission.stored, how: 'new', quota };
   if (admission.code !== 'admitted') {
@@ -102,8 +100,8 @@ export async function submitJob(
       return { ...existing, how: 'new', quota };
     return existing ?? submitJob(parts, caller, request, identity, options);
   }
-  const own = admission.id === id ? { draft, attachments } : movedTo(admission.id, draft, attachments);
-  const job = admittedJob(own.draft, admission);
+  const own = admission.id === id ? { job: priced, attachments } : movedTo(admission.id, priced, attachments);
+  const job = admittedJob(own.job, admission);
   const direct = isDirect ? await inPart(span, 'send', () => parts.direct.send(caller, job)) : undefined;
   if (direct) return { record: direct.record, how: 'new', quota, direct };
   try {
@@ -127,18 +125,18 @@ export async function submitJob(
   return { record, how: 'replay' };
 }
 
-interface DraftOptions extends SubmitOptions {
+interface PricedOptions extends SubmitOptions {
   readonly id: JobId;
   readonly priority: PriorityClass;
   readonly resolved: Resolved;
 }
 
-function draftOf(
+function pricedJob(
   { webhooks }: SubmitParts,
   caller: Caller,
   request: JobRequest | RetryRequest,
-  { id, priority, hook, resolved, heldBy, span }: DraftOptions,
-): Draft {
+  { id, priority, hook, resolved, heldBy, span }: PricedOptions,
+): PricedJob {
   const { type, model, queue, cost, input, rollout, workflow } = resolved;
   const { deadline_s, metadata } = request;
   return {
@@ -148,8 +146,7 @@ function draftOf(
     model,
     queue,
     priority,
-    // The nodes of a workflow have their own costs.
-    cost: workflow ? 0 : cost,
+    cost,
     payer: payerOf(caller),
     input,
     workflow,
@@ -161,12 +158,6 @@ function draftOf(
     ...(request.type === 'retry' ? retryFields(request) : hookFields(webhooks.egress, caller.tenant, hook)),
   };
 }
-
-const payerOf = (caller: Caller): NewJob['payer'] => ({
-  key: caller.keyId,
-  budget_ms: budgetOf(caller)?.fullMs ?? null,
-  weight: caller.limits.weight,
-});
 
 type Resolved = Omit<ResolvedWorkflow, 'workflow'> & Partial<Pick<ResolvedWorkflow, 'workflow'>>;
 

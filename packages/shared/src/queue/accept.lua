@@ -1,16 +1,15 @@
 -- Admits a job, writes its record and puts it into its queue, in one round trip and whole: no crash leaves a job between these steps.
 --
--- These texts are put before this one when it is loaded (acceptance.ts): records/move-effects.lua and records/create.lua; admit.lua as the
--- function `admit`, BullMQ's script that adds a job with a priority as `add`, and place.lua as `place`. These three have KEYS and ARGV
--- of their own. KEPT says how long BullMQ keeps a finished job.
+-- These texts are put before this one when it is loaded (acceptance.ts): records/move-effects.lua, records/create.lua and admit.lua; BullMQ's
+-- script that adds a job with a priority as the function `add`, and place.lua as `place`. These two have KEYS and ARGV of their own. KEPT
+-- says how long BullMQ keeps a finished job.
 --
 -- KEYS[1]  <prefix>:live
--- KEYS[2] to KEYS[15]   those of admit.lua
--- KEYS[16] <prefix>:waiting:<model>; absent for a queue that is no group queue
+-- KEYS[2]  <prefix>:waiting:<model>; absent for a queue that is no group queue
 -- ARGV[1]  <prefix>, with which every key begins, as in records/transition.lua
--- ARGV[2]  JSON {admit, queue, priority, data, deadline_ms?, fields}: the arguments of admit.lua; BullMQ's priority and data; the deadline, ms
---          after the admission; the fields of the record without those that the admission decides. It is one text because each argument of
---          a command costs its sender time.
+-- ARGV[2]  JSON: the job as admit.lua takes it, and {entry, deadline_ms?, fields}: priority and data of BullMQ's job; the deadline, ms after
+--          the admission; the fields of the record without those that the admission decides, each as the text that is stored. It is one text
+--          because each argument of a command costs its sender time.
 -- ARGV[3]  how long a finished record is kept, ms
 --
 -- Returns what admit.lua returns. When the job is stored, its creation time and its position in the queue follow. A job that is admitted
@@ -21,9 +20,9 @@
 redis.call('SET', prefix .. ':none', '', 'XX')
 
 local job = cjson.decode(ARGV[2])
-local reply = admit({ unpack(KEYS, 2, 15) }, job.admit)
+local reply = admit(prefix, job)
 local code, score, start_tag, id, admitted_at = unpack(reply)
-if code ~= 'admitted' or id ~= job.admit[1] then return reply end
+if code ~= 'admitted' or id ~= job.id then return reply end
 
 local fields = job.fields
 fields.score, fields.fair_tag, fields.admitted_at = score, start_tag, admitted_at
@@ -32,12 +31,12 @@ if job.deadline_ms then fields.deadline_at = math.floor(admitted_at + job.deadli
 local created = create({ id = id, fields = fields })
 
 local base = prefix .. ':' .. job.queue .. ':'
-local options = { jobId = id, priority = job.priority, removeOnComplete = KEPT, removeOnFail = KEPT }
+local options = { jobId = id, priority = job.entry.priority, removeOnComplete = KEPT, removeOnFail = KEPT }
 add(
   { base .. 'marker', base .. 'meta', base .. 'id', base .. 'prioritized', base .. 'delayed', base .. 'completed', base .. 'active',
     base .. 'events', base .. 'pc' },
-  { cmsgpack.pack({ base, id, fields.type, admitted_at }), job.data, cmsgpack.pack(options) }
+  { cmsgpack.pack({ base, id, fields.type, admitted_at }), job.entry.data, cmsgpack.pack(options) }
 )
-local placed = place({ base .. 'prioritized', base .. 'wait', KEYS[16] }, { id, score, job.queue })
+local placed = place({ base .. 'prioritized', base .. 'wait', KEYS[2] }, { id, score, job.queue })
 reply[8], reply[9] = created[6], placed[2]
 return reply

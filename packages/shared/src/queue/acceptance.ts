@@ -6,10 +6,11 @@ import { defineScript, type Keys, type Redis, type Script } from '../redis/index
 import {
   ADMIT_LUA,
   type Admission,
-  type AdmissionRequest,
-  admissionCall,
+  type AdmissionTerms,
+  type PricedJob,
   type Reply,
   readAdmission,
+  toAdmit,
 } from './admission.ts';
 import { KEEP_FINISHED, PLACE_LUA, queuedData } from './group-queue.ts';
 import type { GroupQueues } from './group-queues.ts';
@@ -28,26 +29,22 @@ const asFunction = (name: string, lua: string): string => `local function ${name
 const ACCEPT_LUA = [
   `local KEPT = { age = ${KEEP_FINISHED.age}, count = ${KEEP_FINISHED.count} }`,
   CREATE_LUA,
-  asFunction('admit', ADMIT_LUA),
+  ADMIT_LUA,
   asFunction('add', BULL_ADD.addPrioritizedJob.content),
   asFunction('place', PLACE_LUA),
   readFileSync(new URL('./accept.lua', import.meta.url), 'utf8'),
 ].join('\n');
 
-/** A job without what its admission decides. */
-export type Draft = Omit<NewJob, 'deadline_at' | 'score' | 'fair_tag' | 'admitted_at'> & {
-  /** After the admission, ms. */
-  readonly deadlineMs?: number | undefined;
-};
-
-/** The record of a draft that is admitted. */
+/** A job that is admitted, as it is stored. */
 export function admittedJob(
-  { deadlineMs, ...draft }: Draft,
+  { deadlineMs, ...job }: PricedJob,
   { id, score, startTag, now }: Extract<Admission, { code: 'admitted' }>,
 ): NewJob {
   return {
-    ...draft,
+    ...job,
     id,
+    // The nodes of a workflow have their own costs.
+    cost: job.workflow ? 0 : job.cost,
     // Every process measures deadlines by Redis's clock.
     deadline_at: deadlineMs === undefined ? undefined : Math.round(now + deadlineMs),
     score,
@@ -80,30 +77,27 @@ export class Accepter {
   }
 
   /**
-   * As Admitter.admit, for the job that `draft` describes. A command that is sent again because its reply was lost answers `replay`
-   * with the id of the draft.
+   * As Admitter.admit, for a job that is no workflow. A command that is sent again because its reply was lost answers `replay` with the
+   * id of the job.
    */
-  async accept(request: AdmissionRequest, draft: Draft): Promise<Acceptance> {
-    const { deadlineMs, ...known } = draft;
-    const { keys, args } = admissionCall(this.#keys, this.#queues, request);
-    const { waitingKey } = this.#queues.of(draft.queue);
-    const job = {
-      admit: args,
-      queue: draft.queue,
-      priority: bullPriority(firstScore(draft.priority)),
-      data: queuedData(draft),
+  async accept(job: PricedJob, terms: AdmissionTerms): Promise<Acceptance> {
+    const { deadlineMs, ...known } = job;
+    const { waitingKey } = this.#queues.of(job.queue);
+    const text = JSON.stringify({
+      ...toAdmit(job, terms),
+      entry: { priority: bullPriority(firstScore(job.priority)), data: queuedData(job) },
       deadline_ms: deadlineMs,
       fields: storedFields(known),
-    };
+    });
     const reply = (await this.#script.run(
-      [this.#keys.live, ...keys, ...(waitingKey === undefined ? [] : [waitingKey])],
-      [this.#keys.prefix, JSON.stringify(job), this.#retentionMs],
+      [this.#keys.live, ...(waitingKey === undefined ? [] : [waitingKey])],
+      [this.#keys.prefix, text, this.#retentionMs],
     )) as Reply;
     const answer = readAdmission(reply);
     if (answer.code !== 'admitted' || reply.length === ADMITTED_LENGTH) return answer;
     const [created_at, position] = reply.slice(ADMITTED_LENGTH) as [number, number];
     const record = {
-      ...admittedJob(draft, answer),
+      ...admittedJob(job, answer),
       state: 'queued' as const,
       rev: 1,
       attempt: 0,

@@ -1,86 +1,75 @@
 /** Admission: decides whether a job may be stored and where in line, before anything is stored (admit.lua). */
 import { readFileSync } from 'node:fs';
-import type { JobId, TenantId } from '../base/ids.ts';
+import type { JobId } from '../base/ids.ts';
 import { PRIORITY_CLASSES, type PriorityClass } from '../contracts/job.ts';
-import { PLANNED_LUA } from '../records/index.ts';
+import { type NewJob, PLANNED_LUA } from '../records/index.ts';
 import { defineScript, type Keys, type Redis, redisNow, type Script } from '../redis/index.ts';
-import type { GroupQueues } from './group-queues.ts';
 import { BUDGET_LUA } from './reprice.ts';
 import { firstScore } from './score.ts';
 
+/** The function `admit`; it needs those of PLANNED_LUA. */
 export const ADMIT_LUA = [
   readFileSync(new URL('./fair-wait.lua', import.meta.url), 'utf8'),
   BUDGET_LUA,
-  PLANNED_LUA,
   readFileSync(new URL('./admit.lua', import.meta.url), 'utf8'),
 ].join('\n');
+const SCRIPT = `${PLANNED_LUA}
+${ADMIT_LUA}
+return admit(ARGV[1], cjson.decode(ARGV[2]))`;
 /** How long an idempotency key is remembered. */
 const IDEMPOTENCY_MS = 24 * 3_600_000;
-/** Stands for no limit; Lua's numbers hold it exactly. */
-const UNLIMITED = Number.MAX_SAFE_INTEGER;
 
-export interface AdmissionRequest {
-  readonly id: JobId;
-  readonly tenant: TenantId;
-  readonly queue: string;
-  readonly priority: PriorityClass;
+/** A request after it is resolved: a job with its queue, its cost and its input, but without what its admission decides. */
+export type PricedJob = Omit<NewJob, 'deadline_at' | 'score' | 'fair_tag' | 'admitted_at'> & {
   /** Estimated engine ms; of a workflow, of all its nodes. */
   readonly cost: number;
-  /** How many unfinished jobs the tenant may have, and how many of them may wait; absent or null: any number. */
+  /** After the admission, ms. */
+  readonly deadlineMs?: number | undefined;
+};
+
+/** What admission reads of a job. Its payer is charged. */
+export type AdmittedJob = Pick<
+  PricedJob,
+  'id' | 'tenant' | 'queue' | 'priority' | 'cost' | 'payer' | 'workflow'
+>;
+
+/** What a job is held against. What is absent or null is not limited. */
+export interface AdmissionTerms {
+  /** The group queue of the job; of a workflow, those of its nodes. Absent: the job is admitted whatever its wait. */
+  readonly groups?: readonly AdmissionGroup[];
+  /** How many different group queues the tenant may use within `groupsWithinMs`: each one has its own keys until it is retired. */
+  readonly maxGroups?: number;
+  readonly groupsWithinMs?: number;
+  /** How many unfinished jobs the tenant may have, and how many of them may wait. */
   readonly maxJobs?: number | null;
   readonly maxQueued?: number | null;
-  /** The tenant's share against other tenants in the same class; 1 by default. */
-  readonly weight: number;
-  /** Absent: any number. */
-  readonly ownBacklog?: OwnBacklog | undefined;
-  /** Absent: the tenant may use any number of group queues. */
-  readonly groups?: GroupLimit | undefined;
-  /** Refuse when the job would wait longer than this. */
-  readonly maxWaitMs: number;
-  /** Workers that serve the group now; of a workflow, that of its groups with the fewest. */
-  readonly workers: number;
-  /** Its nodes count against the limits of the tenant from now on. */
-  readonly workflow?: PlannedWorkflow | undefined;
-  /** Of the key that pays; absent: it has none. */
-  readonly budget?: { readonly key: string; readonly fullMs: number } | undefined;
-  /** Estimated engine ms that wait in other groups of these workers, and how many groups these are. */
-  readonly elsewhereMs?: number;
-  readonly elsewhereGroups?: number;
+  /** A job that would wait longer is refused. */
+  readonly maxWaitMs?: number;
+  /** Engine ms that the nodes of a workflow may wait for each other. */
+  readonly betweenMs?: number | undefined;
+  readonly ownBacklog?: OwnBacklog;
   readonly idempotency?: Idempotency | undefined;
   /** The request takes over the job of an equal request that got no answer; not together with `idempotency`. */
   readonly duplicate?: DuplicateRequest | undefined;
 }
 
-/** How much work of its tenant may wait for the workers of the group. */
+export interface AdmissionGroup {
+  readonly queue: string;
+  /** Of the job, or of all nodes in this group. */
+  readonly cost: number;
+  /** Those that serve the group. */
+  readonly workers: number;
+  /** Estimated engine ms that wait in other groups of these workers, and how many groups these are. */
+  readonly elsewhereMs: number;
+  readonly elsewhereGroups: number;
+}
+
+/** How much work of its tenant may wait for the workers of the groups. */
 export interface OwnBacklog {
-  /** Engine ms, of these workers together. */
-  readonly maxMs: number;
+  /** Engine ms, of these workers together; absent: any number. */
+  readonly maxMs?: number | undefined;
   /** The models that these workers serve, and the share of the model's waiting jobs that they will run. */
   readonly shares: ReadonlyMap<string, number>;
-}
-
-/** In the names that admit.lua reads. */
-export interface PlannedWorkflow {
-  readonly nodes: readonly { readonly job: JobId; readonly model: string; readonly cost: number }[];
-  readonly groups: readonly {
-    readonly queue: string;
-    /** Of all nodes in this group. */
-    readonly cost: number;
-    readonly workers: number;
-    readonly elsewhere_ms: number;
-    readonly elsewhere_groups: number;
-  }[];
-  /** Engine ms that the nodes may wait for each other. */
-  readonly between_ms: number;
-}
-
-/** How many group queues a tenant may use: each one has its own keys until it is retired. */
-export interface GroupLimit {
-  /** The group queue of the job; of a workflow, those of all its nodes. */
-  readonly names: readonly string[];
-  /** How many different ones the tenant may use within `withinMs`. */
-  readonly max: number;
-  readonly withinMs: number;
 }
 
 export interface Idempotency {
@@ -134,20 +123,18 @@ export type TenantLimit = 'live' | 'queued' | 'groups';
 export class Admitter {
   readonly #redis: Redis;
   readonly #keys: Keys;
-  readonly #queues: GroupQueues;
   readonly #script: Script;
 
-  constructor(redis: Redis, keys: Keys, queues: GroupQueues) {
+  constructor(redis: Redis, keys: Keys) {
     this.#redis = redis;
     this.#keys = keys;
-    this.#queues = queues;
-    this.#script = defineScript(redis, 'lehrAdmit', ADMIT_LUA);
+    this.#script = defineScript(redis, 'lehrAdmit', SCRIPT);
   }
 
   /** One round trip. An admitted job counts among its tenant's jobs; the janitor frees the place if no record follows. */
-  async admit(job: AdmissionRequest): Promise<Admission> {
-    const { keys, args } = admissionCall(this.#keys, this.#queues, job);
-    return readAdmission((await this.#script.run(keys, args)) as Reply);
+  async admit(job: AdmittedJob, terms: AdmissionTerms = {}): Promise<Admission> {
+    const text = JSON.stringify(toAdmit(job, terms));
+    return readAdmission((await this.#script.run([this.#keys.live], [this.#keys.prefix, text])) as Reply);
   }
 
   /** Lets a reservation count as made now. */
@@ -166,62 +153,47 @@ export class Admitter {
   async isRepeat({
     idempotency,
     duplicate,
-  }: Pick<AdmissionRequest, 'idempotency' | 'duplicate'>): Promise<boolean> {
+  }: Pick<AdmissionTerms, 'idempotency' | 'duplicate'>): Promise<boolean> {
     if (idempotency) return (await this.#redis.exists(this.#keys.idempotency(idempotency.hash))) === 1;
     return duplicate !== undefined && (await this.#redis.exists(this.#keys.unanswered(duplicate.hash))) === 1;
   }
 }
 
-/** KEYS and ARGV of admit.lua. */
-export function admissionCall(
-  keys: Keys,
-  queues: GroupQueues,
-  job: AdmissionRequest,
-): { readonly keys: readonly string[]; readonly args: readonly (string | number)[] } {
-  const { tenant, queue, priority, idempotency, duplicate, workflow, budget } = job;
+/** The job as admit.lua takes it. JSON leaves out what is undefined. */
+export function toAdmit(job: AdmittedJob, terms: AdmissionTerms): object {
+  const { id, tenant, queue, priority, cost, payer, workflow } = job;
+  const { idempotency, duplicate, ownBacklog } = terms;
   return {
-    keys: [
-      keys.liveOf(tenant),
-      keys.load(queue),
-      keys.fair(queue),
-      queues.of(queue).prioritizedKey,
-      keys.idempotency(idempotency?.hash ?? 'none'),
-      keys.live,
-      keys.reserved,
-      keys.runningOf(tenant),
-      keys.unanswered(duplicate?.hash ?? 'none'),
-      keys.fairTags(queue, priority),
-      keys.record(job.id),
-      keys.loadOf(tenant),
-      keys.groupsOf(tenant),
-      keys.budget(budget?.key ?? 'none'),
-    ],
-    args: [
-      job.id,
-      tenant,
-      CLASSES_AHEAD[priority],
-      job.cost,
-      job.maxJobs ?? UNLIMITED,
-      job.maxWaitMs,
-      job.workers,
-      idempotency?.fingerprint ?? '',
-      IDEMPOTENCY_MS,
-      firstScore(priority),
-      job.elsewhereGroups ?? 0,
-      job.weight,
-      job.maxQueued ?? UNLIMITED,
-      job.elsewhereMs ?? 0,
-      duplicate ? (duplicate.isRetry ? 'held' : 'unanswered') : '',
-      duplicate?.maxHeld ?? UNLIMITED,
-      job.ownBacklog?.maxMs ?? UNLIMITED,
-      job.groups?.max ?? UNLIMITED,
-      job.groups?.withinMs ?? 0,
-      [...new Set(job.groups?.names)].join(' '),
-      budget?.fullMs ?? '',
-      workflow ? JSON.stringify(workflow) : '',
-      keys.prefix,
-      ...[...(job.ownBacklog?.shares ?? [])].flat(),
-    ],
+    id,
+    tenant,
+    queue,
+    classes: CLASSES_AHEAD[priority],
+    first_score: firstScore(priority),
+    cost,
+    weight: payer?.weight ?? 1,
+    budget: payer?.budget_ms == null ? undefined : { key: payer.key, full_ms: payer.budget_ms },
+    nodes: workflow?.nodes.map((node) => ({ job: node.job, model: node.model, cost: node.cost })),
+    between_ms: terms.betweenMs,
+    groups: (terms.groups ?? []).map((group) => ({
+      queue: group.queue,
+      cost: group.cost,
+      workers: group.workers,
+      elsewhere_ms: group.elsewhereMs,
+      elsewhere_groups: group.elsewhereGroups,
+    })),
+    max_groups: terms.maxGroups,
+    groups_within_ms: terms.groupsWithinMs,
+    max_jobs: terms.maxJobs ?? undefined,
+    max_queued: terms.maxQueued ?? undefined,
+    max_wait_ms: terms.maxWaitMs,
+    shares: [...(ownBacklog?.shares ?? [])],
+    max_own_ms: ownBacklog?.maxMs,
+    idempotency: idempotency && { ...idempotency, kept_ms: IDEMPOTENCY_MS },
+    duplicate: duplicate && {
+      hash: duplicate.hash,
+      is_retry: duplicate.isRetry,
+      max_held: duplicate.maxHeld,
+    },
   };
 }
 

@@ -1,13 +1,13 @@
-export { type Acceptance, Accepter, admittedJob, type Draft } from './acceptance.ts';
+export { type Acceptance, Accepter, admittedJob } from './acceptance.ts';
 export {
   type Admission,
-  type AdmissionRequest,
+  type AdmissionGroup,
+  type AdmissionTerms,
   Admitter,
   type DuplicateRequest,
-  type GroupLimit,
   type Idempotency,
   type OwnBacklog,
-  type PlannedWorkflow,
+  type PricedJob,
   type TenantLimit,
 } from './admission.ts';
 export { Claimer, type ClaimerOptions, type FullTenant, type GroupHead } from './claim.ts';

@@ -47,7 +47,7 @@ export class WorkflowRunner {
 
   constructor(options: WorkflowRunnerOptions) {
     this.#options = options;
-    this.#admitter = new Admitter(options.redis, options.keys, options.queues);
+    this.#admitter = new Admitter(options.redis, options.keys);
   }
 
   /** Stores a workflow and starts its first nodes. */
@@ -152,10 +152,8 @@ export class WorkflowRunner {
       queue: node.queue,
       priority: parent.priority,
       cost: node.cost,
-      weight,
-      // The limits were applied to all nodes when the workflow was admitted.
-      maxWaitMs: Number.MAX_SAFE_INTEGER,
-      workers: 1,
+      // All nodes were paid for, and limits applied, when the workflow was admitted.
+      payer: parent.payer && { ...parent.payer, budget_ms: null, weight },
     });
     if (admission.code === 'pending' || admission.code === 'replay') return false;
     const admitted = admission.code === 'admitted' ? admission : undefined;
