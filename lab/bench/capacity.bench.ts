@@ -1,4 +1,4 @@
-/** What 1 to 1,000 cards behind one queue let a job wait, simulated. The figures of docs/capacity.md. */
+/** What 1 to 1,000 cards behind one queue let a job wait, simulated. The figures of lab/capacity.md. */
 import { DEVICES } from './capacity/assumptions.ts';
 import { type FleetWaits, simulateCards } from './capacity/simulated-fleet.ts';
 import type { Chart } from './charts.ts';

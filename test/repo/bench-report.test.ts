@@ -99,7 +99,7 @@ test('The tables of README and docs are those that the kept results make', () =>
 });
 
 test('The page of capacity is the one that the kept results and the arithmetic make', () => {
-  expect(readText('docs/capacity.md')).toBe(capacityPage(readResults()));
+  expect(readText('lab/capacity.md')).toBe(capacityPage(readResults()));
 });
 
 test('The simulated T4 of the pages is that of the worker', () => {

@@ -1,5 +1,5 @@
 /**
- * The arithmetic of capacity. docs/capacity.md shows it with numbers, and the calculator of the report runs the same functions in the
+ * The arithmetic of capacity. lab/capacity.md shows it with numbers, and the calculator of the report runs the same functions in the
  * browser; so each function uses only its arguments and the functions of this file.
  */
 

@@ -1,5 +1,5 @@
 /**
- * What docs/capacity.md takes from elsewhere: published times of devices, and assumed prices. Nothing here was measured by us. The simulated
+ * What lab/capacity.md takes from elsewhere: published times of devices, and assumed prices. Nothing here was measured by us. The simulated
  * devices of the benches have the same times.
  */
 import type { Card } from './arithmetic.ts';

@@ -1,4 +1,4 @@
-/** docs/capacity.md, made from the results of the benches `redis`, `memory` and `capacity` and from the assumptions. */
+/** lab/capacity.md, made from the results of the benches `redis`, `memory` and `capacity` and from the assumptions. */
 import { three } from '../harness.ts';
 import type { BenchResult } from '../results.ts';
 import { msPerPicture, planPictures, planSpeech } from './arithmetic.ts';
@@ -44,7 +44,7 @@ class Figures {
 
   run(bench: string): BenchResult {
     const result = this.#results.find((each) => each.bench === bench);
-    if (!result) throw new Error(`docs/capacity.md needs a result of npm run lab -- bench ${bench}.`);
+    if (!result) throw new Error(`lab/capacity.md needs a result of npm run lab -- bench ${bench}.`);
     return result;
   }
 }
@@ -58,7 +58,7 @@ export function capacityPage(results: readonly BenchResult[]): string {
 What an installation can carry, and what it costs. Three kinds of numbers are on this page, and every table says which it has: **measured** by
 \`npm run lab -- bench\`, **simulated** with published times of a device, and **calculated** from these with the arithmetic shown. No card was
 available: times of cards are published ones. **Prices are ${PRICES_FROM}**. The report of \`npm run lab -- bench\` has a calculator with the same
-arithmetic. How much memory and how many processes an installation needs is on the page [Sizes](sizing.md).
+arithmetic. How much memory and how many processes an installation needs is in [Sizes](../docs/scaling.md#sizes).
 
 ${redisSection(figures)}
 ${cellsSection()}
@@ -198,7 +198,7 @@ The same mean slowdown at other loads: the more cards share a queue, the more of
 
 ${slowdownTable(figures)}
 
-${priceTable()} A spot card that is taken away costs at most the steps since the last [checkpoint](checkpoints.md). 1,000 cards are ${whole(3000)} connections of one Redis, and ${whole((LOAD * 1000 * 1000) / msOf(T4))} jobs a second of T4s.
+${priceTable()} A spot card that is taken away costs at most the steps since the last [checkpoint](../docs/diffusion.md#checkpoints). 1,000 cards are ${whole(3000)} connections of one Redis, and ${whole((LOAD * 1000 * 1000) / msOf(T4))} jobs a second of T4s.
 `;
 }
 

@@ -11,7 +11,7 @@ export interface Device {
 
 const latencyOf = ({ floorMs, ...card }: Card): LatencyModel => ({ ...card, stepLeastMs: floorMs });
 
-/** As published: docs/capacity.md says where. */
+/** As published: lab/capacity.md says where. */
 export const [T4, A100, H100] = DEVICES.map(({ name, card }): Device => ({ name, latency: latencyOf(card) }));
 /** Measured on two cores, UNets with latents of 8x8 and 16x16. */
 export const U8: Device = {

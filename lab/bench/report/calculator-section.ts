@@ -1,4 +1,4 @@
-/** The calculator: how many cards, for how much. It runs in the browser what docs/capacity.md was made with. */
+/** The calculator: how many cards, for how much. It runs in the browser what lab/capacity.md was made with. */
 import { msPerPicture, planPictures, planSpeech } from '../capacity/arithmetic.ts';
 import { DEVICES, PRICES_FROM, SPEECH } from '../capacity/assumptions.ts';
 import { three } from '../harness.ts';
@@ -63,7 +63,7 @@ watch('speech', (values) => speech.flatMap((device) => prices(device).map(([kind
 export function calculatorSection(): Html {
   const sources = DEVICES.map(({ name, from }) => `${name}: ${from}`).join('. ');
   return html`<h2 id="${idOf('How many cards')}">How many cards</h2>
-<p>Change a number. Nothing here is a measurement of a card: times of devices are published ones, prices are ${PRICES_FROM}. ${sources}. docs/capacity.md shows the same arithmetic step by step.</p>
+<p>Change a number. Nothing here is a measurement of a card: times of devices are published ones, prices are ${PRICES_FROM}. ${sources}. lab/capacity.md shows the same arithmetic step by step.</p>
 <div class="cards">${table('Pictures', 'pictures', PICTURE_FIELDS, ['Card', 'Pictures an hour and card', 'Cards', 'A month', '1,000 pictures'])}
 ${table('Recorded speech', 'speech', SPEECH_FIELDS, ['Card and model', 'Times real time', 'Card hours', 'Cards', 'Days', 'A month'])}</div>
 ${scriptTag(script())}`;

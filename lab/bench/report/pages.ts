@@ -44,7 +44,7 @@ export function writePages(results: readonly BenchResult[]): void {
     const file = new URL(part.page, ROOT);
     writeFileSync(file, withPart(readFileSync(file, 'utf8'), part.name, part.text));
   }
-  writeFileSync(new URL('docs/capacity.md', ROOT), capacityPage(results));
+  writeFileSync(new URL('lab/capacity.md', ROOT), capacityPage(results));
 }
 
 const runsOf = (results: readonly BenchResult[]): string => {

@@ -1,6 +1,6 @@
 /**
  * A checkpoint: the state of an unfinished picture as bytes, from which another process continues with the same bits.
- * docs/checkpoints.md describes the format; a change of it needs another version.
+ * docs/diffusion.md describes the format; a change of it needs another version.
  *
  *   "LEHRCKPT", the length of the header as uint32, the header as JSON, the values, CRC-32 of all bytes before it
  */
