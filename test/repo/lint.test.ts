@@ -139,6 +139,11 @@ const DOORS: readonly Door[] = [
     allowed: ['test/e2e/o.test.ts'],
   },
   {
+    source: '@lehr/worker/tool-event',
+    refused: ['apps/cli/src/command.ts', 'apps/api/src/o.ts'],
+    allowed: ['apps/cli/src/model-tools.ts'],
+  },
+  {
     source: '../../../apps/api/src/app.ts',
     refused: ['packages/client/src/p.ts'],
     allowed: ['test/support/p.ts'],

@@ -1,7 +1,7 @@
 import { resolve } from 'node:path';
 import { defineCommand } from '../../command.ts';
 import { EXIT } from '../../exit-codes.ts';
-import { type CheckedGraph, runModelTool } from '../../model-tools.ts';
+import { type GraphCheck, runModelTool } from '../../model-tools.ts';
 import { bytesText, durationText, plain, tableOf } from '../../table.ts';
 
 export const checkModel = defineCommand({
@@ -37,7 +37,7 @@ export const checkModel = defineCommand({
   },
 });
 
-const rowOf = ({ graph, provider, load_ms: loadMs, first_run_ms: runMs }: CheckedGraph): string[] => [
+const rowOf = ({ graph, provider, load_ms: loadMs, first_run_ms: runMs }: GraphCheck): string[] => [
   graph,
   provider,
   durationText(loadMs),

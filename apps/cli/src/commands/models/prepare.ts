@@ -1,7 +1,7 @@
 import { resolve } from 'node:path';
 import { defineCommand } from '../../command.ts';
 import { EXIT, usageError } from '../../exit-codes.ts';
-import { type PreparedGraph, runModelTool, type ToolResult } from '../../model-tools.ts';
+import { runModelTool, type ToolResult } from '../../model-tools.ts';
 import { bytesText, plain, tableOf } from '../../table.ts';
 
 export const prepareModel = defineCommand({
@@ -71,7 +71,14 @@ export const prepareModel = defineCommand({
   },
 });
 
-const rowOf = ({ graph, rewired, optimized, difference, tolerance, bytes }: PreparedGraph): string[] => [
+const rowOf = ({
+  graph,
+  rewired,
+  optimized,
+  difference,
+  tolerance,
+  bytes,
+}: ToolResult<'prepared'>['graphs'][number]): string[] => [
   graph,
   rewired ? 'yes' : 'no',
   optimized ? 'yes' : 'no',
