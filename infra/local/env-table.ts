@@ -10,37 +10,29 @@ const GROUPS: readonly (readonly [heading: string, names: readonly string[]])[] 
   [
     'Your own models on your machine',
     [
-      'HOME',
-      'MODELS',
-      'MODEL_CACHE',
-      'MODEL_CACHE_GB',
-      'MODEL_MEMORY_MB',
-      'DEVICE',
-      'THREADS',
-      'LOG_LEVEL',
-      'LOG_PROMPTS',
+      ...['HOME', 'MODELS', 'MODEL_CACHE', 'MODEL_CACHE_GB', 'MODEL_MEMORY_MB', 'DEVICE', 'THREADS'],
+      ...['LOG_LEVEL', 'LOG_PROMPTS'],
     ],
   ],
   [
     'Callers on other machines',
     [
-      ...['HOST', 'PORT', 'OPERATIONS_PORT', 'OPERATIONS_HOST', 'PUBLIC_URL', 'API_KEY', 'TRUSTED_PROXIES'],
-      ...['SECURITY_CONTACT', 'EGRESS_ALLOW', 'WEBHOOK_ALLOW_PRIVATE', 'MAX_CONNECTIONS'],
+      ...['HOST', 'PORT', 'OPERATIONS_PORT', 'PUBLIC_URL', 'API_KEY', 'TRUSTED_PROXIES', 'SECURITY_CONTACT'],
+      'EGRESS_ALLOW',
     ],
   ],
   [
     'Several processes, on one machine or many',
     [
-      ...['REDIS_URL', 'NAMESPACE', 'S3_BUCKET'],
-      ...['S3_PUBLIC_ENDPOINT', 'STORE_SECRET', 'SECRET_KEY', 'KEY_PEPPER'],
-      ...['ROLES', 'TASKS', 'POOLS', 'WORKER_PORT', 'EC2_METADATA_URL'],
+      ...['REDIS_URL', 'NAMESPACE', 'S3_BUCKET', 'S3_PUBLIC_ENDPOINT', 'STORE_SECRET', 'SECRET_KEY'],
+      ...['KEY_PEPPER', 'ROLES', 'TASKS', 'POOLS', 'WORKER_PORT'],
     ],
   ],
   [
     'Limits, and how long things are kept',
     [
       ...['MAX_WAIT_S', 'MAX_RUN_S', 'HOLD_S', 'MAX_UPLOAD_MB', 'RECORD_TTL_H', 'OUTPUT_TTL_H', 'LINK_TTL_S'],
-      ...['SESSION_H', 'AUDIT_DAYS', 'LEASE_MS', 'DRAIN_S', 'CHECKPOINT_STEPS', 'ROW_CAP', 'WAVEFORM_MB'],
+      ...['AUDIT_DAYS', 'LEASE_MS', 'DRAIN_S', 'CHECKPOINT_STEPS', 'ROW_CAP', 'WAVEFORM_MB'],
     ],
   ],
   ['Watching it', ['PROMETHEUS_URL', 'METRICS_TENANTS', 'OPERATOR_WEBHOOK_URL', 'OPERATOR_WEBHOOK_SECRET']],

@@ -1,7 +1,15 @@
 /** Starts Redis, the API and the workers, waits until they are ready, and draws a first picture. */
 import { access, chmod, mkdir } from 'node:fs/promises';
 import { join, relative, resolve } from 'node:path';
-import { ConfigError, ENV, envSchema, homeSecret, PRIVATE_UMASK, readConfig } from '@lehr/shared';
+import {
+  ConfigError,
+  ENV,
+  envSchema,
+  homeSecret,
+  operationsAddress,
+  PRIVATE_UMASK,
+  readConfig,
+} from '@lehr/shared';
 import { ROOT } from './command.mjs';
 import { cudaFor } from './cuda.mjs';
 import { ensureFfmpeg } from './ffmpeg.mjs';
@@ -58,7 +66,7 @@ export async function launch(startedAt, { observe, workers }) {
     LEHR_PORT: `${port}`,
     LEHR_WORKER_PORT: `${workerPort}`,
     ...(isOnlyLocal(host) && { LEHR_EGRESS_ALLOW: `${process.env.LEHR_EGRESS_ALLOW ?? ''},${THIS_MACHINE}` }),
-    ...(operations && { LEHR_OPERATIONS_PORT: `${operations.port}` }),
+    ...(operations && { LEHR_OPERATIONS_PORT: operations.variable }),
     LEHR_MODELS: process.env.LEHR_MODELS || (await defaultModels({ home, say })),
   };
   const url = urlOf(host, port);
@@ -107,7 +115,7 @@ async function readSettings() {
       host: env.LEHR_HOST,
       port: env.LEHR_PORT || (await anyFreePort(env.LEHR_HOST)),
       workerPort: env.LEHR_WORKER_PORT || (await anyFreePort(env.LEHR_HOST)),
-      operations: await operationsAddress(env),
+      operations: await ownOperations(env.LEHR_OPERATIONS_PORT),
       apiKey: env.LEHR_API_KEY,
       device: env.LEHR_DEVICE,
       drainMs: env.LEHR_DRAIN_S * 1000,
@@ -140,8 +148,11 @@ async function startPrometheus(home, { operationsUrl, workerUrl }) {
 }
 
 /** Undefined when metrics, readiness and the board have no port of their own. */
-async function operationsAddress({ LEHR_OPERATIONS_HOST: host, LEHR_OPERATIONS_PORT: port }) {
-  return port === undefined ? undefined : { host, port: port || (await anyFreePort(host)) };
+async function ownOperations(variable) {
+  if (variable === undefined) return undefined;
+  const { host, port: wanted } = operationsAddress(variable);
+  const port = wanted || (await anyFreePort(host));
+  return { host, port, variable: variable.replace(/\d+$/, `${port}`) };
 }
 
 /** The API key, the path of its file if it has one, and whether this start has created it. */

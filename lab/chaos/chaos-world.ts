@@ -99,7 +99,7 @@ export async function chaosWorld(options: ChaosWorldOptions = {}): Promise<Chaos
     LEHR_MODELS: modelsFile,
     LEHR_PORT: `${port}`,
     LEHR_API_KEY: key,
-    LEHR_WEBHOOK_ALLOW_PRIVATE: 'true',
+    LEHR_EGRESS_ALLOW: '*',
     // Workers sign no links; all API processes share this one.
     LEHR_STORE_SECRET: 'x'.repeat(32),
     ...s3?.env,

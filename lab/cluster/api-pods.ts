@@ -65,7 +65,6 @@ export class ApiPods {
     const process = startLehr('api', {
       ...this.#env,
       LEHR_PORT: `${port}`,
-      LEHR_OPERATIONS_HOST: '127.0.0.1',
       LEHR_OPERATIONS_PORT: `${operationsPort}`,
     });
     const [url, operations] = [`http://127.0.0.1:${port}`, `http://127.0.0.1:${operationsPort}`];

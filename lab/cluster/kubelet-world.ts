@@ -49,7 +49,7 @@ export async function startCluster(): Promise<void> {
 
 /** Added to the values of the page: addresses inside of the cluster, in place of those of port-forward, which ends with its pod. */
 const values: Record<string, unknown> = {
-  env: { LEHR_PUBLIC_URL: API, LEHR_S3_PUBLIC_ENDPOINT: S3, LEHR_WEBHOOK_ALLOW_PRIVATE: 'true' },
+  env: { LEHR_PUBLIC_URL: API, LEHR_S3_PUBLIC_ENDPOINT: S3, LEHR_EGRESS_ALLOW: '*' },
 };
 
 /** The options of the page for Helm with those of the scenes, which stay for later ones. */

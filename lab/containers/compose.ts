@@ -41,7 +41,7 @@ export const compose = (...args: string[]): Promise<string> => composeIn(ROOT, .
 export function secrets(): Record<string, string> {
   if (!existsSync(ENV_FILE)) {
     execFileSync('sh', [join(ROOT, 'infra/compose-secrets.sh'), ENV_FILE]);
-    appendFileSync(ENV_FILE, 'LEHR_WEBHOOK_ALLOW_PRIVATE=true\nLEHR_PROMETHEUS_URL=http://prometheus:9090\n');
+    appendFileSync(ENV_FILE, 'LEHR_EGRESS_ALLOW=*\nLEHR_PROMETHEUS_URL=http://prometheus:9090\n');
   }
   return parseEnv(readFileSync(ENV_FILE, 'utf8')) as Record<string, string>;
 }

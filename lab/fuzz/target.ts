@@ -62,7 +62,7 @@ export async function startTarget({
     LEHR_ROW_CAP: '8',
     LEHR_THREADS: '1',
     LEHR_HOLD_S: `${holdS}`,
-    LEHR_WEBHOOK_ALLOW_PRIVATE: `${fetchesLocally}`,
+    ...(fetchesLocally && { LEHR_EGRESS_ALLOW: '*' }),
   };
   const probeFlags = [
     '--expose-gc',

@@ -1,11 +1,13 @@
 /** Half-sent requests take the connections of the public listener only, and for a short time. */
 import { Agent, request } from 'node:http';
 import { connect, type Socket } from 'node:net';
+import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
 import { API_KEY } from '../support/api-world.ts';
 import { type Env, installation } from '../support/installation.ts';
-import { startLehr } from '../support/lehr-process.ts';
+import { type LehrProcess, startCommand, startLehr } from '../support/lehr-process.ts';
 import { startRedis, type TestRedis } from '../support/redis.ts';
+import { asUser } from '../support/redis-server.ts';
 
 let server: TestRedis;
 beforeAll(async () => {
@@ -13,11 +15,29 @@ beforeAll(async () => {
 });
 afterAll(() => server.stop());
 
-const MAX_CONNECTIONS = 20;
+const API_ENTRY = fileURLToPath(new URL('../../apps/api/dist/main.js', import.meta.url));
+/** Half of the files that a process may open. */
+const MAX_CONNECTIONS = 100;
 const HALF_REQUEST = 'GET /v1/jobs HTTP/1.1\r\nhost: lehr\r\n';
 
 async function started(env: Env) {
-  const api = startLehr('api', { ...(await installation(server.url, env)), LEHR_API_KEY: API_KEY });
+  return listening(startLehr('api', { ...(await installation(server.url, env)), LEHR_API_KEY: API_KEY }));
+}
+
+/** Takes MAX_CONNECTIONS connections, because the process may open few files. */
+async function startedWithFewFiles(env: Env = {}) {
+  const { LEHR_REDIS_URL, ...own } = await installation(server.url, env);
+  const command = `ulimit -n ${2 * MAX_CONNECTIONS} && exec "$0" "$@"`;
+  return listening(
+    startCommand('sh', ['-c', command, process.execPath, API_ENTRY], {
+      ...own,
+      LEHR_REDIS_URL: asUser(LEHR_REDIS_URL, 'api'),
+      LEHR_API_KEY: API_KEY,
+    }),
+  );
+}
+
+async function listening(api: LehrProcess) {
   const { url, port, operationsPort } = await api.logged('API is listening');
   return { api, url: String(url), port: Number(port), operations: `http://127.0.0.1:${operationsPort}` };
 }
@@ -51,10 +71,7 @@ test('Without LEHR_OPERATIONS_PORT, one listener serves everything', async () =>
 test('Half-sent requests beyond the limit are closed, the operations listener answers, and callers can connect again', {
   tags: ['long'],
 }, async () => {
-  const { api, url, port, operations } = await started({
-    LEHR_OPERATIONS_PORT: '0',
-    LEHR_MAX_CONNECTIONS: `${MAX_CONNECTIONS}`,
-  });
+  const { api, url, port, operations } = await startedWithFewFiles({ LEHR_OPERATIONS_PORT: '0' });
   let closed = 0;
   const open = (): Socket => {
     const socket = connect(port, '127.0.0.1', () => socket.write(HALF_REQUEST));
@@ -145,7 +162,7 @@ function statusFrom(
 }
 
 test('A tenant that holds all connections loses idle ones to another tenant, and not more than half of them', async () => {
-  const { url, port } = await started({ LEHR_MAX_CONNECTIONS: `${MAX_CONNECTIONS}` });
+  const { url, port } = await startedWithFewFiles();
   const headers = {
     authorization: `Bearer ${API_KEY}`,
     'content-type': 'application/json',

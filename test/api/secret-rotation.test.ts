@@ -33,7 +33,7 @@ const configured = (more: Env = {}): Promise<Env> =>
     LEHR_API_KEY: ROOT_KEY,
     LEHR_KEY_PEPPER: A,
     LEHR_SECRET_KEY: A,
-    LEHR_WEBHOOK_ALLOW_PRIVATE: '1',
+    LEHR_EGRESS_ALLOW: '*',
     ...more,
   });
 

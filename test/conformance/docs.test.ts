@@ -92,7 +92,7 @@ test('The programs of docs/openai.md draw, stream and transcribe', { tags: ['lon
 test('The programs of docs/replicate.md draw, transcribe and receive webhooks', {
   tags: ['long'],
 }, async () => {
-  const env = { LEHR_MODELS: await speechModels(), LEHR_WEBHOOK_ALLOW_PRIVATE: 'true' };
+  const env = { LEHR_MODELS: await speechModels(), LEHR_EGRESS_ALLOW: '*' };
   const stack = await startStack(server, env);
   await stack.worker();
   const models = { 'lehr/demo-diffusion': 'lehr/brush' };

@@ -493,7 +493,7 @@ test('When a server stops, it answers held predictions with their current state,
 });
 
 describe('webhooks', () => {
-  const open = { LEHR_WEBHOOK_ALLOW_PRIVATE: 'true' };
+  const open = { LEHR_EGRESS_ALLOW: '*' };
 
   test('A webhook has the prediction as it was at the event and is signed with the default secret', async () => {
     const stack = await startStack(server, open);

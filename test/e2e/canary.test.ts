@@ -73,7 +73,7 @@ async function canaryWorld(canary: Parameters<ChaosWorld['worker']>[0]): Promise
     LEHR_NAMESPACE: namespace,
     LEHR_PORT: '0',
     LEHR_API_KEY: client.key,
-    LEHR_WEBHOOK_ALLOW_PRIVATE: 'true',
+    LEHR_EGRESS_ALLOW: '*',
     LEHR_STORE_SECRET: 'x'.repeat(32),
   });
   const { url } = await second.logged('API is listening');

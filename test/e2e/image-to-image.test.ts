@@ -39,7 +39,7 @@ const failureOf = async (stack: Stack, image: string): Promise<Job['error']> => 
 
 test('An uploaded file by its link, by its id and inline gives the same picture, with the strength of the steps', async () => {
   const stack = await newStack();
-  const worker = stack.worker({ LEHR_WEBHOOK_ALLOW_PRIVATE: 'true' });
+  const worker = stack.worker({ LEHR_EGRESS_ALLOW: '*' });
   const bytes = await png('#c83264');
   const link = await stack.upload('start.png', bytes);
   const fields = { strength: 0.5, seed: 3, n: 2 };

@@ -42,7 +42,7 @@ async function startWorld(): Promise<World> {
   const home = await tempFolder('canary');
   const stack = await startStack(server, {
     LEHR_HOME: home,
-    LEHR_WEBHOOK_ALLOW_PRIVATE: 'true',
+    LEHR_EGRESS_ALLOW: '*',
     LEHR_LEASE_MS: '2000',
   });
   const receiver = await webhookReceiver(500, `/${SENT.hookToken}?token=${SENT.hookToken}`);

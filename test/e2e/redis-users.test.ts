@@ -19,7 +19,7 @@ async function guardedStack(): Promise<{ stack: Stack; redis: TestRedis }> {
     LEHR_NAMESPACE: 'lehr',
     LEHR_MODELS: await speechModels(),
     LEHR_LEASE_MS: '1000',
-    LEHR_WEBHOOK_ALLOW_PRIVATE: '1',
+    LEHR_EGRESS_ALLOW: '*',
   });
   return { stack, redis };
 }

@@ -78,7 +78,7 @@ test('Every panel of the dashboards and every chart of the studio has data after
   const workerPort = await freePort();
   const stack = await startStack(server, {
     LEHR_MODELS: await speechModels({ canary: true }),
-    LEHR_WEBHOOK_ALLOW_PRIVATE: 'true',
+    LEHR_EGRESS_ALLOW: '*',
     LEHR_METRICS_TENANTS: '5',
   });
   await stack.worker({ LEHR_WORKER_PORT: `${workerPort}` });

@@ -62,7 +62,7 @@ test('A speech-to-image request is one tree, from its caller over the API and tw
   const receiver = await webhookReceiver(200);
   const stack = await startStack(server, {
     LEHR_MODELS: await speechModels(),
-    LEHR_WEBHOOK_ALLOW_PRIVATE: 'true',
+    LEHR_EGRESS_ALLOW: '*',
     ...tracedTo(collector),
   });
   await stack.worker({ LEHR_TASKS: 'whisper', OTEL_SERVICE_NAME: 'ears' });

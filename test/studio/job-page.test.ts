@@ -15,7 +15,7 @@ const LONG = { timeout: 240_000 };
 
 describe.skipIf(!chromiumPath)('the job page', () => {
   test('A failed delivery is shown with its answer, and one button sends the event again', async () => {
-    const stack = await demoStack(world.redis, { LEHR_WEBHOOK_ALLOW_PRIVATE: '1' });
+    const stack = await demoStack(world.redis, { LEHR_EGRESS_ALLOW: '*' });
     const receiver = await webhookReceiver();
     receiver.answer({ status: 500, body: 'the receiver is broken' });
     const { id } = await stack.post({}, { webhook: { url: receiver.url } });

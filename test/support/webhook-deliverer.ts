@@ -2,7 +2,7 @@
 import { Channels } from '../../apps/api/src/follow/channels.ts';
 import { openWebhooks } from '../../apps/api/src/webhooks/parts.ts';
 import { WebhookService, type WebhookServiceTimes } from '../../apps/api/src/webhooks/webhook-service.ts';
-import { createEgress } from '../../packages/shared/src/egress/index.ts';
+import { createEgress, parseAllowList } from '../../packages/shared/src/egress/index.ts';
 import { createLog, createMetrics, systemClock } from '../../packages/shared/src/index.ts';
 import { RecordStore } from '../../packages/shared/src/records/index.ts';
 import { keysOf, openRedis, redisReady } from '../../packages/shared/src/redis/index.ts';
@@ -23,7 +23,7 @@ const delivery = new WebhookService({
   ...openWebhooks(redis, {
     keys,
     audit: { key: keys.audit, retentionMs: 60_000, appended: () => {} },
-    egress: createEgress({ allowPrivate: true }),
+    egress: createEgress({ allow: parseAllowList('*') }),
     secretKeys: [settings.secretKey],
     endedMs: 60_000,
   }),

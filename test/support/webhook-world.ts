@@ -5,7 +5,7 @@ import { Channels } from '../../apps/api/src/follow/channels.ts';
 import type { Renderer, Renderers } from '../../apps/api/src/webhooks/event-message.ts';
 import { openWebhooks, type WebhookOptions, type WebhookParts } from '../../apps/api/src/webhooks/parts.ts';
 import { WebhookService, type WebhookServiceTimes } from '../../apps/api/src/webhooks/webhook-service.ts';
-import { createEgress, type Egress } from '../../packages/shared/src/egress/index.ts';
+import { createEgress, type Egress, parseAllowList } from '../../packages/shared/src/egress/index.ts';
 import {
   createMetrics,
   DEFAULT_TENANT,
@@ -100,7 +100,7 @@ export const auditTarget = (keys: Keys): AuditTarget => ({
 export const webhookOptions = (keys: Keys): WebhookOptions => ({
   keys,
   audit: auditTarget(keys),
-  egress: createEgress({ allowPrivate: true }),
+  egress: createEgress({ allow: parseAllowList('*') }),
   secretKeys: [SECRET_KEY],
   endedMs: 60_000,
 });

@@ -42,7 +42,7 @@ async function canceledJob(api: Started, url: string): Promise<string> {
 test('Webhooks of jobs that one process accepts are delivered by others, also after one was killed', {
   tags: ['long'],
 }, async () => {
-  const env = await installation(server.url, { LEHR_WEBHOOK_ALLOW_PRIVATE: '1' });
+  const env = await installation(server.url, { LEHR_EGRESS_ALLOW: '*' });
   const receiver = await webhookReceiver();
   const http = await started(env, 'http');
   const { key } = (await (await http.ask('POST', '/v1/webhooks/secret')).json()) as { key: string };
@@ -81,7 +81,7 @@ test('Webhooks of jobs that one process accepts are delivered by others, also af
 });
 
 test('One process with both roles delivers webhooks, and its log has neither secrets nor URLs', async () => {
-  const env = await installation(server.url, { LEHR_WEBHOOK_ALLOW_PRIVATE: '1' });
+  const env = await installation(server.url, { LEHR_EGRESS_ALLOW: '*' });
   const receiver = await webhookReceiver(410, '/hook?token=hunter2');
   const api = await started({ ...env, LEHR_LOG_LEVEL: 'debug' }, 'http,webhooks');
   const { key } = (await (await api.ask('POST', '/v1/webhooks/secret')).json()) as { key: string };

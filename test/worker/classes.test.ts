@@ -20,7 +20,7 @@ afterAll(() => redis.stop());
 const DEMO = new URL('../../packages/demo-models/models/', import.meta.url);
 
 async function stackWith(models: string): Promise<Stack> {
-  const stack = await startStack(redis, { LEHR_MODELS: models, LEHR_WEBHOOK_ALLOW_PRIVATE: 'true' });
+  const stack = await startStack(redis, { LEHR_MODELS: models, LEHR_EGRESS_ALLOW: '*' });
   await stack.worker();
   return stack;
 }

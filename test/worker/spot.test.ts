@@ -50,7 +50,7 @@ test.each([
   async (notice, path) => {
     const service = await metadataService();
     const world = await workerWorld(redis.url);
-    const worker = await world.worker({ LEHR_EC2_METADATA_URL: service.url, LEHR_DRAIN_S: '0' });
+    const worker = await world.worker({ AWS_EC2_METADATA_SERVICE_ENDPOINT: service.url, LEHR_DRAIN_S: '0' });
     const long = await world.draw({ steps: 500, n: 2, width: 512, height: 512 });
     await world.reached(long, 'running');
     expect(worker.lines.filter(({ msg }) => msg === 'draining')).toEqual([]);
@@ -74,7 +74,7 @@ test('A worker serves while the EC2 metadata service fails, and logs that once',
   const service = await metadataService();
   service.state.isBroken = true;
   const world = await workerWorld(redis.url);
-  const worker = await world.worker({ LEHR_EC2_METADATA_URL: service.url });
+  const worker = await world.worker({ AWS_EC2_METADATA_SERVICE_ENDPOINT: service.url });
   const failure = 'the EC2 metadata service cannot be read; retrying';
   await worker.logged(failure);
   expect(await world.reached(await world.draw())).toMatchObject({ state: 'succeeded' });

@@ -50,6 +50,8 @@ import { openWebhooks } from './webhooks/parts.ts';
 /** Groups that one tenant may use within GROUP_IDLE_MS. */
 const MAX_GROUPS = 256;
 const HOUR_MS = 3_600_000;
+/** Longer than a weekend. */
+const SESSION_MS = 72 * HOUR_MS;
 const DAY_MS = 24 * HOUR_MS;
 const MB = 1_000_000;
 
@@ -203,7 +205,7 @@ async function openAuth({ config, redis, log }: OpenOptions, { keys }: Stores, a
     audit,
     authenticator,
     clock,
-    lifetimeMs: Math.round(config.LEHR_SESSION_H * HOUR_MS),
+    lifetimeMs: SESSION_MS,
     rootProof: fingerprint(rootKey, 'session'),
   });
   return { keyStore, authenticator, sessions };

@@ -42,7 +42,7 @@ async function main(): Promise<void> {
   const settings = await readWorkerSettings(process.env, demoModelsFile());
   const { LEHR_LOG_LEVEL, LEHR_LOG_PROMPTS, LEHR_DEVICE, LEHR_DRAIN_S, LEHR_WORKER_PORT, LEHR_HOST } =
     settings.config;
-  const { LEHR_EC2_METADATA_URL: metadataUrl } = settings.config;
+  const { AWS_EC2_METADATA_SERVICE_ENDPOINT: metadataUrl } = settings.config;
   const log = createLog('worker', LEHR_LOG_LEVEL, { logPrompts: LEHR_LOG_PROMPTS });
   logUncaught(log);
   const { metrics, page } = createMetrics('worker', { processMetrics: true });

@@ -32,7 +32,7 @@ export async function startDemoServer(): Promise<DemoServer> {
       LEHR_WORKER_PORT: `${await freePort()}`,
       LEHR_API_KEY: KEY,
       // The receivers of webhooks are on this machine.
-      LEHR_WEBHOOK_ALLOW_PRIVATE: 'true',
+      LEHR_EGRESS_ALLOW: '*',
       LEHR_LOG_LEVEL: 'error',
     },
     stdio: ['ignore', 'ignore', 'inherit'],

@@ -51,6 +51,7 @@ export {
 } from './config/models-watch.ts';
 export { readConfig } from './config/read-config.ts';
 export { readSettings, type Settings } from './config/settings.ts';
+export { operationsAddress } from './config/variables/api.ts';
 export * from './contracts/activity.ts';
 export * from './contracts/api-key.ts';
 export * from './contracts/audit.ts';

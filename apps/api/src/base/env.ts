@@ -19,8 +19,6 @@ export const API_ENV = envSchema(
   'LEHR_HOST',
   'LEHR_PORT',
   'LEHR_OPERATIONS_PORT',
-  'LEHR_OPERATIONS_HOST',
-  'LEHR_MAX_CONNECTIONS',
   'LEHR_PUBLIC_URL',
   'LEHR_TRUSTED_PROXIES',
   'LEHR_SECURITY_CONTACT',
@@ -35,7 +33,6 @@ export const API_ENV = envSchema(
   'LEHR_ROLES',
   'LEHR_SECRET_KEY',
   'LEHR_EGRESS_ALLOW',
-  'LEHR_WEBHOOK_ALLOW_PRIVATE',
   'LEHR_OPERATOR_WEBHOOK_URL',
   'LEHR_OPERATOR_WEBHOOK_SECRET',
   'LEHR_MAX_UPLOAD_MB',
@@ -43,7 +40,6 @@ export const API_ENV = envSchema(
   'LEHR_METRICS_TENANTS',
   'LEHR_RECORD_TTL_H',
   'LEHR_AUDIT_DAYS',
-  'LEHR_SESSION_H',
   'LEHR_OUTPUT_TTL_H',
   'LEHR_LINK_TTL_S',
   'LEHR_STORE_SECRET',
@@ -123,10 +119,5 @@ function canBeCalled(config: Partial<ApiConfig>, url: string): boolean {
 }
 
 /** Guards requests to URLs that are not Lehr's own. */
-export const egressOf = (
-  config: Partial<Pick<ApiConfig, 'LEHR_EGRESS_ALLOW' | 'LEHR_WEBHOOK_ALLOW_PRIVATE'>>,
-): Egress =>
-  createEgress({
-    allow: parseAllowList(config.LEHR_EGRESS_ALLOW ?? ''),
-    allowPrivate: config.LEHR_WEBHOOK_ALLOW_PRIVATE ?? false,
-  });
+export const egressOf = ({ LEHR_EGRESS_ALLOW: allow = '' }: Partial<ApiConfig>): Egress =>
+  createEgress({ allow: parseAllowList(allow) });

@@ -1,10 +1,12 @@
 /** The listeners of an API process: the public one, and that of operations when LEHR_OPERATIONS_PORT is set. */
-import type { Log } from '@lehr/shared';
+import { type Log, operationsAddress } from '@lehr/shared';
 import type { ApiConfig } from '../base/env.ts';
 import { UPLOAD_PACE } from './bodies/body-reads.ts';
 import { connectionLimit } from './connections.ts';
 import { type Fetch, type Listener, listen, type ServeOptions } from './listen.ts';
 
+/** Fewer where the process may open too few files. */
+const MAX_CONNECTIONS = 10_000;
 /** Probes, scrapers and a few operators. */
 const MAX_OPERATIONS_CONNECTIONS = 100;
 /** Time for the body of an upload in addition to what its pace allows, so that the route and not the server refuses a slow one. */
@@ -21,8 +23,7 @@ export interface Listeners {
 
 /** Throws StartError when an address cannot be bound; nothing is left open then. */
 export async function openListeners(config: ApiConfig, log: Log): Promise<Listeners> {
-  const { LEHR_OPERATIONS_HOST, LEHR_OPERATIONS_PORT } = config;
-  const maxConnections = connectionLimit(config.LEHR_MAX_CONNECTIONS);
+  const maxConnections = connectionLimit(MAX_CONNECTIONS);
   const main = await listen(config.LEHR_HOST, config.LEHR_PORT, {
     maxConnections,
     requestTimeoutMs: requestTimeoutMs(config.LEHR_MAX_UPLOAD_MB * BYTES_PER_MB),
@@ -30,8 +31,9 @@ export async function openListeners(config: ApiConfig, log: Log): Promise<Listen
   });
   let operations: Listener | undefined;
   try {
-    if (LEHR_OPERATIONS_PORT !== undefined) {
-      operations = await listen(LEHR_OPERATIONS_HOST, LEHR_OPERATIONS_PORT, {
+    if (config.LEHR_OPERATIONS_PORT !== undefined) {
+      const { host, port } = operationsAddress(config.LEHR_OPERATIONS_PORT);
+      operations = await listen(host, port, {
         variable: 'LEHR_OPERATIONS_PORT',
         maxConnections: MAX_OPERATIONS_CONNECTIONS,
       });

@@ -27,7 +27,6 @@ export const WORKER_ENV = envSchema(
   'AWS_REGION',
   'AWS_ENDPOINT_URL_S3',
   'LEHR_EGRESS_ALLOW',
-  'LEHR_WEBHOOK_ALLOW_PRIVATE',
   'LEHR_MAX_UPLOAD_MB',
   'LEHR_DEVICE',
   'LEHR_TASKS',
@@ -40,7 +39,7 @@ export const WORKER_ENV = envSchema(
   'LEHR_DRAIN_S',
   'LEHR_MAX_RUN_S',
   'LEHR_CHECKPOINT_STEPS',
-  'LEHR_EC2_METADATA_URL',
+  'AWS_EC2_METADATA_SERVICE_ENDPOINT',
 );
 export type WorkerConfig = z.output<typeof WORKER_ENV>;
 

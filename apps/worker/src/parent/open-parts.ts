@@ -137,10 +137,7 @@ const checkpointSettings = (config: WorkerConfig): CheckpointSettings => ({
 const fetchMediaFrom = (store: ObjectStore, config: WorkerConfig) =>
   mediaSource({
     store,
-    egress: createEgress({
-      allow: parseAllowList(config.LEHR_EGRESS_ALLOW ?? ''),
-      allowPrivate: config.LEHR_WEBHOOK_ALLOW_PRIVATE,
-    }),
+    egress: createEgress({ allow: parseAllowList(config.LEHR_EGRESS_ALLOW ?? '') }),
     maxBytes: {
       audio: config.LEHR_MAX_UPLOAD_MB * MB,
       picture: Math.min(config.LEHR_MAX_UPLOAD_MB * MB, MAX_PICTURE_BYTES),

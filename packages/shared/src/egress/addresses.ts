@@ -77,6 +77,8 @@ export interface AllowList {
   /** Whether an entry names this host. `name` is in lower case, without a dot at its end. */
   coversHost(name: string): boolean;
   coversAddress(address: Address): boolean;
+  /** The entry `*`, for tests and development: all private addresses, any port, and plain http. Forbidden addresses stay forbidden. */
+  readonly coversAll: boolean;
   /** Whether an entry is a range or an address; then a host name may be covered once its addresses are known. */
   readonly hasRanges: boolean;
 }
@@ -84,12 +86,15 @@ export interface AllowList {
 const HOST_NAME =
   /^(?=.{1,253}$)(?!.*\.\d+$)[a-z0-9_](?:[a-z0-9_-]*[a-z0-9_])?(?:\.[a-z0-9_](?:[a-z0-9_-]*[a-z0-9_])?)*$/;
 
-/** Parses `10.1.0.0/16, hooks.internal`: ranges, addresses and whole host names. Throws for any other entry. */
+const ALL = '*';
+
+/** Parses `10.1.0.0/16, hooks.internal`: ranges, addresses, whole host names and `*`. Throws for any other entry. */
 export function parseAllowList(text: string): AllowList {
   const hosts = new Set<string>();
   const ranges: Range[] = [];
-  for (const entry of text.split(',').map((each) => each.trim().toLowerCase())) {
-    if (entry === '') continue;
+  const entries = text.split(',').map((each) => each.trim().toLowerCase());
+  for (const entry of entries) {
+    if (entry === '' || entry === ALL) continue;
     const range = parseRange(entry);
     if (range) ranges.push(range);
     else if (HOST_NAME.test(entry)) hosts.add(entry);
@@ -98,6 +103,7 @@ export function parseAllowList(text: string): AllowList {
   return {
     coversHost: (name) => hosts.has(name),
     coversAddress: (address) => ranges.some((range) => isIn(address, range)),
+    coversAll: entries.includes(ALL),
     hasRanges: ranges.length > 0,
   };
 }

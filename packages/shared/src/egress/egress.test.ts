@@ -39,7 +39,7 @@ function watchConnects(): string[] {
   return tried;
 }
 
-const open = (): Egress => createEgress({ allowPrivate: true });
+const open = (): Egress => createEgress({ allow: parseAllowList('*') });
 
 describe('no connection is made', () => {
   test('No connection is made to an inner address in any spelling, or to a URL that is not plain https', async () => {
@@ -142,7 +142,7 @@ describe('a request', () => {
         response.writeHead(201, { 'x-own': 'yes' }).end('thanks');
       });
     });
-    const egress = createEgress({ allowPrivate: true, resolve: async () => ['127.0.0.1'] });
+    const egress = createEgress({ allow: parseAllowList('*'), resolve: async () => ['127.0.0.1'] });
     const body = Buffer.from('{"prompt":"ein Kännchen \\ud83e\\uded6 ☕"}');
     const answer = await egress.post(`http://hooks.example:${server.port}/a?b=c#d`, {
       ...limits,
@@ -183,7 +183,7 @@ describe('a request', () => {
       server.close();
     });
     const { port } = server.address() as AddressInfo;
-    const egress = createEgress({ allowPrivate: true, resolve: async () => ['127.0.0.1'] });
+    const egress = createEgress({ allow: parseAllowList('*'), resolve: async () => ['127.0.0.1'] });
     await expect(egress.post(`https://hooks.example:${port}/`, limits)).rejects.toMatchObject({
       fault: 'unreachable',
     });
@@ -192,7 +192,10 @@ describe('a request', () => {
 
   test('A request uses the next checked address when one does not answer', async () => {
     const server = await serve((_, response) => response.end('here'));
-    const egress = createEgress({ allowPrivate: true, resolve: async () => ['127.0.0.9', '127.0.0.1'] });
+    const egress = createEgress({
+      allow: parseAllowList('*'),
+      resolve: async () => ['127.0.0.9', '127.0.0.1'],
+    });
     const answer = await egress.post(`http://hooks.example:${server.port}/`, limits);
     expect(answer.body.toString()).toBe('here');
   });

@@ -17,8 +17,6 @@ import { EgressError, Guard, type Target } from './guard.ts';
 export interface EgressOptions {
   /** Hosts and ranges that may be private. */
   readonly allow?: AllowList;
-  /** Tests and development only; see GuardOptions. */
-  readonly allowPrivate?: boolean;
   readonly resolve?: Resolve;
 }
 
@@ -62,13 +60,13 @@ export interface Egress {
 
 const USER_AGENT = 'lehr/1';
 
-export function createEgress({ allow, allowPrivate = false, resolve }: EgressOptions = {}): Egress {
-  const guard = new Guard({ allow: allow ?? parseAllowList(''), allowPrivate });
+export function createEgress({ allow = parseAllowList(''), resolve }: EgressOptions = {}): Egress {
+  const guard = new Guard(allow);
   const addressesOf = resolve ?? systemResolve();
 
   const open = async (url: string, outgoing: Outgoing, deadline: Deadline): Promise<IncomingMessage> => {
     const target = guard.target(url);
-    const addresses = await resolved(target, allowPrivate, addressesOf, deadline);
+    const addresses = await resolved(target, allow.coversAll, addressesOf, deadline);
     guard.check(target, addresses);
     const headers = { ...outgoing.headers, 'user-agent': USER_AGENT, 'accept-encoding': 'identity' };
     return send(target, addresses, { ...outgoing, headers }, deadline.signal);
@@ -108,13 +106,13 @@ export function createEgress({ allow, allowPrivate = false, resolve }: EgressOpt
 /** An unknown name is refused in the same way as a forbidden one. */
 async function resolved(
   { host, literal, trusted }: Target,
-  allowPrivate: boolean,
+  mayBeLocal: boolean,
   resolve: Resolve,
   deadline: Deadline,
 ): Promise<readonly string[]> {
   if (literal) return [host];
   try {
-    return await deadline.race(resolve(host, trusted || allowPrivate, deadline.signal));
+    return await deadline.race(resolve(host, trusted || mayBeLocal, deadline.signal));
   } catch (error) {
     if (deadline.signal.aborted) throw error;
     throw new EgressError('refused', error);

@@ -3,8 +3,7 @@ import { MALFORMED_URLS, PRIVATE_URLS } from '../../../../test/support/private-u
 import { parseAllowList } from './addresses.ts';
 import { EgressError, Guard } from './guard.ts';
 
-const guardOf = (allow = '', allowPrivate = false): Guard =>
-  new Guard({ allow: parseAllowList(allow), allowPrivate });
+const guardOf = (allow = ''): Guard => new Guard(parseAllowList(allow));
 
 /** Undefined when a connection would be made to these addresses. */
 function faultOf(guard: Guard, url: string, addresses: readonly string[] = []): string | undefined {
@@ -112,9 +111,9 @@ describe('the allow-list', () => {
   );
 });
 
-describe('the switch for tests and development', () => {
-  test('The switch for tests allows loopback, private ranges, any port and plain http', () => {
-    const guard = guardOf('', true);
+describe('the entry for tests and development', () => {
+  test('The entry * allows loopback, private ranges, any port and plain http', () => {
+    const guard = guardOf('*');
     for (const url of ['http://127.0.0.1:5000/', 'https://10.0.0.1/', 'http://[::1]:80/']) {
       expect(faultOf(guard, url), url).toBeUndefined();
     }
@@ -126,12 +125,12 @@ describe('the switch for tests and development', () => {
     'http://[fe80::1]/',
     'http://[::ffff:a9fe:a9fe]/',
     'http://0.0.0.0/',
-  ])('The switch for tests does not allow %s', (url) => {
-    expect(faultOf(guardOf('', true), url)).toBe(REFUSED);
+  ])('The entry * does not allow %s', (url) => {
+    expect(faultOf(guardOf('*'), url)).toBe(REFUSED);
   });
 
-  test('The switch for tests still requires an http URL without a user name', () => {
-    expect(faultOf(guardOf('', true), 'http://me@127.0.0.1/')).toBe(REFUSED);
-    expect(faultOf(guardOf('', true), 'ftp://127.0.0.1/')).toBe(REFUSED);
+  test('The entry * still requires an http URL without a user name', () => {
+    expect(faultOf(guardOf('*'), 'http://me@127.0.0.1/')).toBe(REFUSED);
+    expect(faultOf(guardOf('*'), 'ftp://127.0.0.1/')).toBe(REFUSED);
   });
 });

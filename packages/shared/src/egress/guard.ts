@@ -1,15 +1,6 @@
 /** The rules for addresses that callers choose: which URLs are allowed, and which of their addresses. */
 import { type Address, type AllowList, isForbidden, isPublic, parseAddress } from './addresses.ts';
 
-interface GuardOptions {
-  readonly allow: AllowList;
-  /**
-   * For tests and development: private and loopback addresses, any port, and plain http. Link-local and metadata
-   * addresses stay forbidden.
-   */
-  readonly allowPrivate: boolean;
-}
-
 export interface Target {
   readonly url: URL;
   /** Host without the brackets of IPv6. */
@@ -23,10 +14,10 @@ export interface Target {
 const MAX_URL_LENGTH = 2048;
 
 export class Guard {
-  readonly #options: GuardOptions;
+  readonly #allow: AllowList;
 
-  constructor(options: GuardOptions) {
-    this.#options = options;
+  constructor(allow: AllowList) {
+    this.#allow = allow;
   }
 
   /**
@@ -36,7 +27,7 @@ export class Guard {
   target(text: string): Target {
     if (text.length > MAX_URL_LENGTH || !URL.canParse(text)) throw refused('is not a URL');
     const url = new URL(text);
-    const { allowPrivate, allow } = this.#options;
+    const allow = this.#allow;
     if (url.username !== '' || url.password !== '') throw refused('user and password');
     const host = url.hostname.replace(/^\[(.*)\]$/, '$1');
     if (host === '') throw refused('no host');
@@ -44,11 +35,11 @@ export class Guard {
     const trusted = literal ? allow.coversAddress(literal) : allow.coversHost(nameOf(host));
     const isLocal = literal ? literal.range() === 'loopback' : isLocalName(nameOf(host));
     // Plain http is allowed where it does not leave this machine.
-    const mayUseHttp = allowPrivate || (trusted && isLocal);
+    const mayUseHttp = allow.coversAll || (trusted && isLocal);
     if (url.protocol !== 'https:' && !(mayUseHttp && url.protocol === 'http:')) throw refused('scheme');
     const target = { url, host, literal, trusted };
     if (!this.#mayUsePort(target) && (literal || !allow.hasRanges)) throw refused('port');
-    if (!literal && isLocal && !trusted && !allowPrivate) throw refused('local name');
+    if (!literal && isLocal && !trusted && !allow.coversAll) throw refused('local name');
     if (literal) this.check(target, [host]);
     return target;
   }
@@ -56,23 +47,22 @@ export class Guard {
   /** Throws EgressError `refused` unless all addresses are allowed, because the connection may use any of them. */
   check(target: Target, addresses: readonly string[]): void {
     if (addresses.length === 0) throw refused('no address');
-    const { allow } = this.#options;
     for (const text of addresses) {
       const address = parseAddress(text);
       if (!address || !this.#permits(target, address)) throw refused(`address ${text}`);
-      if (!this.#mayUsePort(target) && !allow.coversAddress(address)) throw refused('port');
+      if (!this.#mayUsePort(target) && !this.#allow.coversAddress(address)) throw refused('port');
     }
   }
 
   #mayUsePort({ url, trusted }: Target): boolean {
     // `URL` leaves the default port of the scheme empty.
-    return trusted || this.#options.allowPrivate || url.port === '';
+    return trusted || this.#allow.coversAll || url.port === '';
   }
 
   #permits({ trusted }: Target, address: Address): boolean {
     if (isForbidden(address)) return false;
-    const { allow, allowPrivate } = this.#options;
-    return isPublic(address) || allowPrivate || trusted || allow.coversAddress(address);
+    const { coversAll } = this.#allow;
+    return isPublic(address) || coversAll || trusted || this.#allow.coversAddress(address);
   }
 }
 

@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { createEgress } from '@lehr/shared/egress';
+import { createEgress, parseAllowList } from '@lehr/shared/egress';
 import type { ObjectStore } from '@lehr/shared/objects';
 import { expect, onTestFinished, test } from 'vitest';
 import { mediaSource } from './media-source.ts';
@@ -20,7 +20,7 @@ test('A fetch that is slower than the least pace after its grace is ended, and s
   const closed = new Promise((resolve) =>
     server.once('connection', (socket) => socket.once('close', resolve)),
   );
-  const egress = createEgress({ allowPrivate: true });
+  const egress = createEgress({ allow: parseAllowList('*') });
   const maxBytes = { audio: 1e6, picture: 1e6 };
   const fetchMedia = mediaSource({ store: {} as ObjectStore, egress, maxBytes, graceMs: 100 });
   const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/a.png`;
@@ -48,7 +48,7 @@ test('The connection to a URL that answers without audio is closed, however long
   );
   const store = {} as ObjectStore;
   const maxBytes = { audio: 1000, picture: 1000 };
-  const fetchMedia = mediaSource({ store, egress: createEgress({ allowPrivate: true }), maxBytes });
+  const fetchMedia = mediaSource({ store, egress: createEgress({ allow: parseAllowList('*') }), maxBytes });
   const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/a.wav`;
   await expect(fetchMedia('audio', { kind: 'url', url }, new AbortController().signal)).rejects.toMatchObject(
     {

@@ -1,7 +1,7 @@
 /** Variables of the API. */
 import { z } from 'zod';
 import { parseAllowList, parseRange } from '../../egress/addresses.ts';
-import { flag, httpUrl, port, positive, SECRET, whole } from './every-program.ts';
+import { httpUrl, port, positive, SECRET, whole } from './every-program.ts';
 
 /** A contact of security.txt. */
 const CONTACT = /^(?:mailto:[^\s@]+@[^\s@]+|https:\/\/\S+)$/;
@@ -14,23 +14,30 @@ const rotatedSecret = z
     error: 'must have at least 32 characters, or be two such secrets with a comma',
   });
 
+/** Where LEHR_OPERATIONS_PORT listens: a port alone is one of loopback. */
+export function operationsAddress(text: string): { readonly host: string; readonly port: number } {
+  const at = text.lastIndexOf(':');
+  const host = at < 0 ? '127.0.0.1' : text.slice(0, at).replace(/^\[|\]$/g, '');
+  return { host, port: Number(text.slice(at + 1)) };
+}
+
 export const API_ENV = {
   LEHR_HOST: z.string().default('127.0.0.1').meta({
     description: 'Address the API listens on. Any address but loopback requires LEHR_API_KEY.',
   }),
   LEHR_PORT: port.default(8080).meta({ description: 'Port of the API.' }),
-  LEHR_OPERATIONS_PORT: port.optional().meta({
-    description:
-      'A separate port for `/metrics`, `/readyz` and `/admin`, which LEHR_PORT then no longer serves. Not set: LEHR_PORT serves all.',
-  }),
-  LEHR_OPERATIONS_HOST: z
+  LEHR_OPERATIONS_PORT: z
     .string()
-    .default('127.0.0.1')
-    .meta({ description: 'Address of LEHR_OPERATIONS_PORT.' }),
-  LEHR_MAX_CONNECTIONS: whole.min(1, 'must be at least 1').default(10_000).meta({
-    description:
-      'Connections that an API process holds at once; more are closed. Less where the process may open too few files.',
-  }),
+    .regex(
+      /^(?:(?:[\w.-]+|\[[\da-f:.]+\]):)?\d{1,5}$/i,
+      'must be a port, or an address and a port like 0.0.0.0:9465',
+    )
+    .refine((text) => operationsAddress(text).port <= 65_535, 'must have a port from 0 to 65535')
+    .optional()
+    .meta({
+      description:
+        'A separate port for `/metrics`, `/readyz` and `/admin`, which LEHR_PORT then no longer serves: `9465` on loopback, or with an address, `0.0.0.0:9465`. Not set: LEHR_PORT serves all.',
+    }),
   LEHR_PUBLIC_URL: httpUrl.optional().meta({
     description: 'The base URL callers use; links are built from it. Default: http://host:port.',
   }),
@@ -103,12 +110,8 @@ export const API_ENV = {
     .optional()
     .meta({
       description:
-        'Private hosts and address ranges that webhooks and inputs by URL may reach, with commas: `10.1.0.0/16,hooks.internal`. Metadata services stay blocked. `npm start` on loopback adds this machine.',
+        'Private hosts and address ranges that webhooks and inputs by URL may reach, with commas: `10.1.0.0/16,hooks.internal`. `*`, for tests and development, allows all, and plain http. Metadata services stay blocked. `npm start` on loopback adds this machine.',
     }),
-  LEHR_WEBHOOK_ALLOW_PRIVATE: flag.default(false).meta({
-    description:
-      'For tests and development: webhooks and inputs by URL may reach any private address, over plain http.',
-  }),
   LEHR_OPERATOR_WEBHOOK_URL: httpUrl.optional().meta({
     description:
       'Gets a signed webhook for every change of a [rollout](rollouts.md). Guarded as webhooks of jobs are: a private address needs LEHR_EGRESS_ALLOW.',
@@ -139,10 +142,6 @@ export const API_ENV = {
     .max(3650, 'must be at most 3650')
     .default(365)
     .meta({ description: 'Days that an entry of the audit log is kept.' }),
-  LEHR_SESSION_H: positive
-    .max(8760, 'must be at most 8760')
-    .default(72)
-    .meta({ description: 'Hours after which a browser must sign in to the studio again.' }),
   LEHR_OUTPUT_TTL_H: positive.default(168).meta({ description: 'Hours that a stored output is kept.' }),
   LEHR_LINK_TTL_S: whole
     .min(10, 'must be at least 10')

@@ -52,7 +52,7 @@ export const WORKER_ENV = {
     description:
       'Steps after which the state of an unfinished picture is stored, so that another worker can continue it. 0: never.',
   }),
-  LEHR_EC2_METADATA_URL: httpUrl.optional().meta({
+  AWS_EC2_METADATA_SERVICE_ENDPOINT: httpUrl.optional().meta({
     description:
       'The EC2 metadata service, `http://169.254.169.254` on an instance. A worker drains when it announces that the instance will be taken back. Not set: it is not read.',
   }),
