@@ -10,13 +10,13 @@ import {
   PRIVATE_UMASK,
   readConfig,
 } from '@lehr/shared';
+import { shownLine } from '../../apps/cli/dist/logs/log-line.js';
 import { ROOT } from './command.mjs';
 import { cudaFor } from './cuda.mjs';
 import { ensureFfmpeg } from './ffmpeg.mjs';
 import { greeting } from './greeting.mjs';
 import { say, signal, startService, stopAndExit } from './lifecycle.mjs';
 import { logWriter } from './log-files.mjs';
-import { readableLine } from './log-line.mjs';
 import { defaultModels } from './models.mjs';
 import { ownPrometheus } from './own-prometheus.mjs';
 import { ownRedis, redisAnswers } from './own-redis.mjs';
@@ -219,7 +219,7 @@ function events(name) {
 /** Prints log lines: readable ones on a terminal, else the JSON lines unchanged. */
 function printer(name) {
   if (!process.stdout.isTTY) return (line) => process.stdout.write(`${line}\n`);
-  return (line) => line.trim() !== '' && process.stdout.write(`${readableLine(name, line)}\n`);
+  return (line) => line.trim() !== '' && process.stdout.write(`${shownLine(name, line)}\n`);
 }
 
 /** A path as the user would type it. */

@@ -45,15 +45,32 @@ export class JobLines {
 const isText = (value: unknown): value is string => typeof value === 'string';
 
 const SHOWN_APART = new Set(['time', 'app', 'level', 'msg', 'pid']);
+/** Longer values are cut; the log itself has them whole. */
+const MAX_VALUE = 120;
 
-/** One line: time of day, process, level, message, and the other fields. */
+/** Time of day, process, level, message, and the other fields on one line; the stack of an error on lines of its own. */
 export function readableLine({ time, app, level, msg, ...fields }: LogLine): string {
   const rest = Object.entries(fields)
     .filter(([name]) => !SHOWN_APART.has(name))
-    .map(([name, value]) => `${name}=${isText(value) ? value : JSON.stringify(value)}`);
+    .map(([name, value]) => `${name}=${cut(name === 'error' ? withoutStack(value) : value)}`);
   const clock = time.slice(11, 23);
-  return plain(`${clock}  ${app.padEnd(6)}  ${level.padEnd(5)}  ${[msg, ...rest].join('  ')}`).replaceAll(
-    '\n',
-    ' ',
-  );
+  const line = `${clock}  ${app.padEnd(6)}  ${level.padEnd(5)}  ${[msg, ...rest].join('  ')}`;
+  return plain([line.replaceAll('\n', ' '), ...stackOf(fields.error)].join('\n'));
+}
+
+function cut(value: unknown): string {
+  const text = isText(value) ? value : JSON.stringify(value);
+  return text.length > MAX_VALUE ? `${text.slice(0, MAX_VALUE)}...` : text;
+}
+
+const isError = (value: unknown): value is { readonly stack: string } =>
+  typeof value === 'object' && value !== null && 'stack' in value && isText(value.stack);
+
+const withoutStack = (value: unknown): unknown => (isError(value) ? { ...value, stack: undefined } : value);
+const stackOf = (value: unknown): string[] => (isError(value) ? value.stack.split('\n').slice(1) : []);
+
+/** A line that a process wrote, as a terminal shows it; `source` names the process of one that is not of Lehr's log. */
+export function shownLine(source: string, text: string): string {
+  const line = parseLogLine(text);
+  return line ? readableLine(line) : `${source}: ${plain(text)}`;
 }
