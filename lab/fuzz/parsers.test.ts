@@ -61,7 +61,9 @@ test('The check of a JSON body passes no text that is deeper or has more values 
   expect(report.blocks).toBeGreaterThan(10);
 }, 120_000);
 
-test('The multipart reader ends every body with its parts or with a refusal', async () => {
+test('The multipart reader ends every body with its parts or with a refusal', {
+  tags: ['long'],
+}, async () => {
   const part = 'content-disposition: form-data; name="content"; filename="a.wav"';
   const limits = { maxFileBytes: 4000, maxFiles: 2 };
   const report = await guided({
@@ -93,7 +95,7 @@ test('The multipart reader ends every body with its parts or with a refusal', as
     },
   });
   expect(report.blocks).toBeGreaterThan(20);
-}, 120_000);
+});
 
 test('A WAV header is refused, or names a format within its bounds and data inside the file', {
   tags: ['long'],
@@ -143,7 +145,7 @@ test('The format of every file is found or refused', { tags: ['long'] }, async (
   expect(report.blocks).toBeGreaterThan(20);
 });
 
-test('The audio of a data: URI is never longer than the URI', async () => {
+test('The audio of a data: URI is never longer than the URI', { tags: ['long'] }, async () => {
   const report = await guided({
     files: ['api/src/http/bodies/inline-audio.ts'],
     seeds: seedsOf(
@@ -160,4 +162,4 @@ test('The audio of a data: URI is never longer than the URI', async () => {
     },
   });
   expect(report.blocks).toBeGreaterThan(2);
-}, 120_000);
+});

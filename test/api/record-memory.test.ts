@@ -222,7 +222,9 @@ test('Of a job that is deleted before its worker has closed its queue entry, the
   await expect.poll(() => namesOf(world, [id]), { timeout: 60_000 }).toEqual([]);
 });
 
-test('A running API removes old ended jobs when Redis fills, also when it is full', async () => {
+test('A running API removes old ended jobs when Redis fills, also when it is full', {
+  tags: ['long'],
+}, async () => {
   const server = await ownRedis();
   const world = await apiWorld(server.url);
   const { parts } = world;

@@ -13,7 +13,9 @@ beforeAll(async () => {
 });
 afterAll(() => server.stop());
 
-test('lehr doctor --upgrade says which versions run, in which order to replace them, and when that is not safe', async () => {
+test('lehr doctor --upgrade says which versions run, in which order to replace them, and when that is not safe', {
+  tags: ['long'],
+}, async () => {
   const env = await installation(server.url);
   const redis = testRedis(server.url);
   const keys = keysOf(env.LEHR_NAMESPACE);

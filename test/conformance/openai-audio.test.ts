@@ -239,7 +239,9 @@ describe('refused audio requests', () => {
 });
 
 describe('a transcription that takes longer than its hold', () => {
-  test('The retry of a transcription whose hold has expired adopts its job if it sends the same file', async () => {
+  test('The retry of a transcription whose hold has expired adopts its job if it sends the same file', {
+    tags: ['long'],
+  }, async () => {
     const stack = await startSpeechStack({ LEHR_HOLD_S: '1' });
     const jobs = storedJobs(server.url, stack.namespace);
     const { client, answers } = openai(stack, { maxRetries: 100 });

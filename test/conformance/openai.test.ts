@@ -386,7 +386,9 @@ describe('a request whose job fails or is cancelled', () => {
 });
 
 describe('a held request', () => {
-  test('A request that takes longer than its hold ends with 504, and its retries adopt the same job', async () => {
+  test('A request that takes longer than its hold ends with 504, and its retries adopt the same job', {
+    tags: ['long'],
+  }, async () => {
     const stack = await startStack(server, { LEHR_HOLD_S: '1' });
     const jobs = storedJobs(server.url, stack.namespace);
     const once = await errorOf(openai(stack).client.images.generate({ ...CIRCLE, prompt: 'a square' }));
@@ -425,7 +427,9 @@ describe('a held request', () => {
     expect(error).toMatchObject({ status: 504, code: 'hold_expired' });
   });
 
-  test('The job of a broken connection is adopted by the retry of its request and by no other request', async () => {
+  test('The job of a broken connection is adopted by the retry of its request and by no other request', {
+    tags: ['long'],
+  }, async () => {
     const stack = await startStack(server);
     const jobs = storedJobs(server.url, stack.namespace);
     const { client } = openai(stack);

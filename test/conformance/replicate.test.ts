@@ -56,7 +56,9 @@ describe('run', () => {
     expect(calls[3]?.status).toBe(202);
   });
 
-  test('replicate.run returns readable files for https links and fetches them without the key', async () => {
+  test('replicate.run returns readable files for https links and fetches them without the key', {
+    tags: ['long'],
+  }, async () => {
     const publicUrl = 'https://lehr.test';
     const stack = await startStack(server, { LEHR_PUBLIC_URL: publicUrl });
     await stack.worker();
@@ -71,7 +73,9 @@ describe('run', () => {
     expect(calls.at(-1)?.path).toMatch(/^\/objects\//);
   });
 
-  test('replicate.run polls a job that outlasts its hold until the job has ended', async () => {
+  test('replicate.run polls a job that outlasts its hold until the job has ended', {
+    tags: ['long'],
+  }, async () => {
     const stack = await startStack(server);
     const jobs = storedJobs(server.url, stack.namespace);
     const { client, calls } = replicate(stack);
@@ -207,7 +211,9 @@ describe('a prediction', () => {
     expect(raw.status).toBe(200);
   });
 
-  test('A prediction that no worker claims before its Cancel-After deadline ends as canceled', async () => {
+  test('A prediction that no worker claims before its Cancel-After deadline ends as canceled', {
+    tags: ['long'],
+  }, async () => {
     const stack = await startStack(server);
     const { client } = replicate(stack);
     const response = await client.request('/models/lehr/tiny/predictions', {
@@ -233,7 +239,9 @@ describe('a prediction', () => {
     }
   });
 
-  test('A prediction whose output has expired has data_removed and no output', async () => {
+  test('A prediction whose output has expired has data_removed and no output', {
+    tags: ['long'],
+  }, async () => {
     const stack = await startStack(server, { LEHR_OUTPUT_TTL_H: '0.0003' });
     await stack.worker();
     const { client } = replicate(stack);
@@ -424,7 +432,7 @@ describe('refused prediction requests', () => {
 });
 
 describe('a client that loses its connection', () => {
-  test('A client that retries after a lost connection gets one prediction', async () => {
+  test('A client that retries after a lost connection gets one prediction', { tags: ['long'] }, async () => {
     const stack = await startStack(server);
     const jobs = storedJobs(server.url, stack.namespace);
     let lost = 0;

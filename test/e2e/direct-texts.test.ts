@@ -112,7 +112,9 @@ test('A call without a record gets the same answer in at most eight Redis comman
   expect(left.filter((key) => /:record:|:history:|:unanswered:/.test(key))).toEqual([]);
 });
 
-test('When the worker of a call without a record is killed, the caller gets a retryable error and its place is free again', async () => {
+test('When the worker of a call without a record is killed, the caller gets a retryable error and its place is free again', {
+  tags: ['long'],
+}, async () => {
   const stack = await directStack();
   stack.worker1.signal('SIGSTOP');
   const answer = stack.embed('a red circle');

@@ -203,7 +203,7 @@ test('A fleet that rolls has a worker of the new version before it drains one of
 });
 
 test('The command of docs/scaling.md runs the worker that ships, from zero, and notes how long its start took', {
-  timeout: 240_000,
+  tags: ['long'],
 }, async () => {
   const page = readText('docs/scaling.md');
   const blockOf = (label: string): string => blocksOf(page).find((each) => each.label === label)?.text ?? '';

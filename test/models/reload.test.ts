@@ -113,7 +113,9 @@ test('A changed models.yaml is noticed without a signal', { tags: ['long'] }, as
   await expect.poll(opened, PATIENT).toEqual(['tiny', 'second']);
 });
 
-test('A model that is removed ends its running job, gets no other, and is closed', WHOLE, async () => {
+test('A model that is removed ends its running job, gets no other, and is closed', {
+  tags: ['long'],
+}, async () => {
   const { reload, offered, opened, post, over, ask, worker1 } = await world();
   await reload(entry('tiny'), entry('second'));
   await expect.poll(opened, PATIENT).toEqual(['tiny', 'second']);

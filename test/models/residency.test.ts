@@ -117,22 +117,20 @@ test('A model that cannot be opened does not keep the other from serving, and is
   expect((await over(broken.id)).status).toBe('succeeded');
 });
 
-test(
-  'A worker whose only open model cannot be opened after a crash of the engine serves the other one',
-  WHOLE,
-  async () => {
-    const { draw, over, worker, folder } = await world();
-    const first = await draw('tiny');
-    const lehr = await worker(FOR_ONE);
-    expect((await over(first.id)).status).toBe('succeeded');
-    await rm(join(folder, 'tiny', 'unet'), { recursive: true });
-    process.kill(await enginePid(lehr), 'SIGKILL');
-    await lehr.logged('engine restarted');
-    expect((await over((await draw('second')).id)).status).toBe('succeeded');
-  },
-);
+test('A worker whose only open model cannot be opened after a crash of the engine serves the other one', {
+  tags: ['long'],
+}, async () => {
+  const { draw, over, worker, folder } = await world();
+  const first = await draw('tiny');
+  const lehr = await worker(FOR_ONE);
+  expect((await over(first.id)).status).toBe('succeeded');
+  await rm(join(folder, 'tiny', 'unet'), { recursive: true });
+  process.kill(await enginePid(lehr), 'SIGKILL');
+  await lehr.logged('engine restarted');
+  expect((await over((await draw('second')).id)).status).toBe('succeeded');
+});
 
-test('A worker that is killed while it loads a model loses nothing', WHOLE, async () => {
+test('A worker that is killed while it loads a model loses nothing', { tags: ['long'] }, async () => {
   const { draw, over, worker } = await world();
   const first = await worker(FOR_ONE);
   const ids = [(await draw('tiny')).id, (await draw('second')).id];

@@ -202,7 +202,9 @@ test('A collector that is down changes nothing for jobs, and the log names the p
   });
 });
 
-test('A process that stops does not wait for a collector that never answers', async () => {
+test('A process that stops does not wait for a collector that never answers', {
+  tags: ['long'],
+}, async () => {
   const url = await served(createServer());
   const stack = await startStack(server, {
     ...tracedTo({ url }),

@@ -98,7 +98,9 @@ async function admissionWorld(): Promise<AdmissionWorld> {
   };
 }
 
-test('A tenant that floods the queue does not delay another: ten jobs after ten thousand are among the next 21', async () => {
+test('A tenant that floods the queue does not delay another: ten jobs after ten thousand are among the next 21', {
+  tags: ['long'],
+}, async () => {
   const world = await admissionWorld();
   // In parts: the last of ten thousand commands sent at once would wait for all others, longer than its timeout.
   for (let part = 0; part < 20; part++) {

@@ -161,7 +161,7 @@ test('With --workers auto the first picture starts the first worker, and nothing
 });
 
 test('With --workers 0 no worker runs, and a receiver on this machine needs no setting', {
-  timeout: START_MS,
+  tags: ['long'],
 }, async () => {
   const { home, url, start } = await installation('.lehr-none');
   const lehr = start({}, '--workers', '0');

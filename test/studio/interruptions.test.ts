@@ -67,7 +67,9 @@ describe.skipIf(!chromiumPath)('a studio that is interrupted', () => {
     expect(page.url()).not.toContain('secret');
   });
 
-  test('A job whose record is gone is given up: the page says so, asks no more, and makes the next', async () => {
+  test('A job whose record is gone is given up: the page says so, asks no more, and makes the next', {
+    tags: ['long'],
+  }, async () => {
     const stack = await demoStack(world.redis);
     const proxy = await tcpProxy(Number(new URL(stack.url).port));
     const { page } = await openStudio(world.browser);

@@ -25,35 +25,38 @@ const OPENING_MS = 600_000;
 /** The largest distance between float16 and float32 in diffusers itself, for the same pictures. */
 const HALF = 4.6e-3;
 
+const NAME = '%s has a timestep for each row and draws the pictures of torch, in a batch as alone';
+
+const drawsAsTorch = async (name: string, tolerance: number): Promise<void> => {
+  const folder = await mkdtemp(join(tmpdir(), 'lehr-export-'));
+  onTestFinished(() => rm(folder, { recursive: true, force: true }));
+  unpackFixture(name, folder);
+  const model = await openDiffusionModel(folder, onnxRuntime, { providers: ['cpu'], threads: 1 });
+  onTestFinished(() => model.close());
+  expect(model.batching).toEqual({ mode: 'rows' });
+  const cases = casesOf(name);
+  const samples = await Promise.all(cases.map((each) => sampleOf(model, each)));
+  await denoise(model, samples);
+  expect(cases.length).toBeGreaterThan(0);
+  for (const [i, each] of cases.entries()) {
+    const { latent } = await expectedPicture(name, each);
+    expect(relativeDistance(samples[i].latent, latent)).toBeLessThanOrEqual(tolerance);
+  }
+  const alone = await sampleOf(model, cases[0]);
+  await denoise(model, [alone]);
+  expect(relativeDistance(samples[0].latent, alone.latent)).toBeLessThanOrEqual(1e-5);
+};
+
+test.each([
+  ['sd15-torchscript-17', 1e-3],
+  ['sd15-dynamo-21-rows', 1e-3],
+] as const)(NAME, { timeout: OPENING_MS }, drawsAsTorch);
+
 test.each([
   ['sd15-torchscript-14', 1e-3],
-  ['sd15-torchscript-17', 1e-3],
   ['sd15-fp16', HALF],
   ['sd15-fp16-converted', HALF],
   ['sd15-dynamo-18', 1e-3],
   ['sd15-dynamo-21-one', 1e-3],
-  ['sd15-dynamo-21-rows', 1e-3],
   ['sdxl-lcm-dynamo-21', 1e-3],
-])(
-  '%s has a timestep for each row and draws the pictures of torch, in a batch as alone',
-  async (name, tolerance) => {
-    const folder = await mkdtemp(join(tmpdir(), 'lehr-export-'));
-    onTestFinished(() => rm(folder, { recursive: true, force: true }));
-    unpackFixture(name, folder);
-    const model = await openDiffusionModel(folder, onnxRuntime, { providers: ['cpu'], threads: 1 });
-    onTestFinished(() => model.close());
-    expect(model.batching).toEqual({ mode: 'rows' });
-    const cases = casesOf(name);
-    const samples = await Promise.all(cases.map((each) => sampleOf(model, each)));
-    await denoise(model, samples);
-    expect(cases.length).toBeGreaterThan(0);
-    for (const [i, each] of cases.entries()) {
-      const { latent } = await expectedPicture(name, each);
-      expect(relativeDistance(samples[i].latent, latent)).toBeLessThanOrEqual(tolerance);
-    }
-    const alone = await sampleOf(model, cases[0]);
-    await denoise(model, [alone]);
-    expect(relativeDistance(samples[0].latent, alone.latent)).toBeLessThanOrEqual(1e-5);
-  },
-  OPENING_MS,
-);
+] as const)(NAME, { tags: ['long'] }, drawsAsTorch);

@@ -23,8 +23,6 @@ const entry = (name: string, version: string): string => `  - name: ${name}
     defaults: { width: 64, height: 64, steps: 2, guidance: 5, sampler: ddim }
 `;
 const SOURCE = 'source: hf://acme/model, revision: v1';
-/** Tests that start an API and several workers need more time. */
-const WHOLE = { timeout: 240_000 };
 const PATIENT = { timeout: 60_000 };
 
 async function models(...entries: string[]): Promise<string> {
@@ -65,33 +63,31 @@ test('A worker serves the models it has, fetches the others, and serves each whe
   expect((await stack.over(waiting.id)).status).toBe('succeeded');
 });
 
-test(
-  'How long a model took to fetch, open, warm up and answer first is measured, and shown with its memory',
-  WHOLE,
-  async () => {
-    const hub = await startHub(await tinyModelFiles());
-    const list = await models(entry('tiny', SOURCE));
-    const stack = await startStack(redis, { LEHR_MODELS: list, HF_ENDPOINT: hub.endpoint });
-    const port = await freePort();
-    await stack.worker({ HF_ENDPOINT: hub.endpoint, LEHR_WORKER_PORT: `${port}` });
-    await stack.over((await stack.post({ steps: 2 })).id);
-    await stack.over((await stack.post({ steps: 2 })).id);
-    const shown = async () => {
-      const { models: listed } = (await (await stack.ask('GET', '/v1/queues')).json()) as {
-        models: { load_ms: Record<string, number>; bytes: number | null }[];
-      };
-      return listed[0];
+test('How long a model took to fetch, open, warm up and answer first is measured, and shown with its memory', {
+  tags: ['long'],
+}, async () => {
+  const hub = await startHub(await tinyModelFiles());
+  const list = await models(entry('tiny', SOURCE));
+  const stack = await startStack(redis, { LEHR_MODELS: list, HF_ENDPOINT: hub.endpoint });
+  const port = await freePort();
+  await stack.worker({ HF_ENDPOINT: hub.endpoint, LEHR_WORKER_PORT: `${port}` });
+  await stack.over((await stack.post({ steps: 2 })).id);
+  await stack.over((await stack.post({ steps: 2 })).id);
+  const shown = async () => {
+    const { models: listed } = (await (await stack.ask('GET', '/v1/queues')).json()) as {
+      models: { load_ms: Record<string, number>; bytes: number | null }[];
     };
-    await expect
-      .poll(async () => Object.keys((await shown()).load_ms).sort())
-      .toEqual(['first-answer', 'open', 'pull', 'warm-up']);
-    expect((await shown()).bytes).toBeGreaterThan(0);
-    const page = await (await fetch(`http://127.0.0.1:${port}/metrics`)).text();
-    for (const stage of ['pull', 'open', 'warm-up', 'first-answer']) {
-      expect(page).toContain(`lehr_model_load_seconds_count{model="tiny",version="1",stage="${stage}"} 1\n`);
-    }
-  },
-);
+    return listed[0];
+  };
+  await expect
+    .poll(async () => Object.keys((await shown()).load_ms).sort())
+    .toEqual(['first-answer', 'open', 'pull', 'warm-up']);
+  expect((await shown()).bytes).toBeGreaterThan(0);
+  const page = await (await fetch(`http://127.0.0.1:${port}/metrics`)).text();
+  for (const stage of ['pull', 'open', 'warm-up', 'first-answer']) {
+    expect(page).toContain(`lehr_model_load_seconds_count{model="tiny",version="1",stage="${stage}"} 1\n`);
+  }
+});
 
 test('A worker that was killed while it fetched its only model continues at the next start, and is ready then', {
   tags: ['long'],

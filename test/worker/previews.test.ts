@@ -55,7 +55,9 @@ async function follow(
   return { previews, seconds, last };
 }
 
-test('A followed job has previews at most twice a second, and a job that no client follows has none', async () => {
+test('A followed job has previews at most twice a second, and a job that no client follows has none', {
+  tags: ['long'],
+}, async () => {
   const { world, api } = await previewWorld();
   const messages = await previewMessages(world);
   const [followed, alone] = await Promise.all([world.draw({ steps: 150, n: 2 }), world.draw({ steps: 150 })]);
