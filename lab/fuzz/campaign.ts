@@ -9,7 +9,7 @@ import type { OpenApiDocument } from '../../test/support/openapi.ts';
 import { batchOf } from './grammar/grammar.ts';
 import { knownOf } from './known.ts';
 import { Finding, settle } from './leaks.ts';
-import { startNeighbour } from './neighbour.ts';
+import { startOtherTenant } from './other-tenant.ts';
 import type { FuzzRequest, Known } from './request.ts';
 import { type Answer, send } from './send.ts';
 import type { Target } from './target.ts';
@@ -44,7 +44,7 @@ export interface CampaignReport {
   readonly rssBytes: readonly number[];
   /** The longest block of the event loop that was seen, also if it was not seen again. */
   readonly blockedMs: number;
-  readonly neighbourMs: readonly number[];
+  readonly otherTenantMs: readonly number[];
 }
 
 const BATCHES_OF_ROUND = 60;
@@ -60,7 +60,7 @@ export async function runCampaign(target: Target, options: CampaignOptions): Pro
   const document = (await (await target.ask('', 'GET', '/openapi.json')).json()) as OpenApiDocument;
   const batches = batchOf(document);
   const run = new Run(target, options);
-  const neighbour = startNeighbour(target);
+  const otherTenant = startOtherTenant(target);
   const rssBytes: number[] = [];
   const endsAt = performance.now() + options.ms;
   for (let seed = options.seed; performance.now() < endsAt && run.found.length < MAX_FOUND; seed++) {
@@ -77,11 +77,11 @@ export async function runCampaign(target: Target, options: CampaignOptions): Pro
     // fast-check also calls a round failed whose time ended before its first batch did; such a round has no counterexample.
     const { counterexample, errorInstance } = checked;
     if (counterexample !== null) run.note(String(errorInstance), counterexample[0], seed);
-    await run.endRound(seed, neighbour.fault);
+    await run.endRound(seed, otherTenant.fault);
     rssBytes.push((await target.probe(true)).rssBytes);
   }
-  await neighbour.stop();
-  return { ...run.counts(), found: run.found, rssBytes, neighbourMs: neighbour.latencies };
+  await otherTenant.stop();
+  return { ...run.counts(), found: run.found, rssBytes, otherTenantMs: otherTenant.latencies };
 }
 
 /** Sends batches and notes what shows a fault. */
@@ -118,10 +118,10 @@ export class Run {
     await this.#target.probe();
   }
 
-  async endRound(seed: number, neighbourFault: string | undefined): Promise<void> {
+  async endRound(seed: number, otherTenantFault: string | undefined): Promise<void> {
     try {
       await settle(this.#target, this.#open);
-      if (neighbourFault !== undefined) throw new Finding(neighbourFault);
+      if (otherTenantFault !== undefined) throw new Finding(otherTenantFault);
     } catch (error) {
       this.note(String(error), [], seed);
     }

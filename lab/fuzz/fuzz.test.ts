@@ -36,7 +36,7 @@ test(`Thirty seconds of generated requests show no internal error, no unanswered
   for (const kind of ['json', 'multipart', 'raw', 'pipelined', 'audio'])
     expect(report.kinds).toHaveProperty(kind);
   expect(Object.keys(report.statuses).filter((name) => / 20\d$/.test(name)).length).toBeGreaterThan(5);
-  expect(report.neighbourMs.length).toBeGreaterThan(5);
+  expect(report.otherTenantMs.length).toBeGreaterThan(5);
 });
 
 test('A run whose time ends before its first batch finds nothing', async () => {

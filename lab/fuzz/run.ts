@@ -42,7 +42,7 @@ function sayFound({ what, batch, seed }: Found): void {
   if (batch.length > 0) say(JSON.stringify({ fault: what, batch }));
 }
 
-function sayReport({ requests, kinds, statuses, rssBytes, blockedMs, neighbourMs }: CampaignReport): void {
+function sayReport({ requests, kinds, statuses, rssBytes, blockedMs, otherTenantMs }: CampaignReport): void {
   const byStatus: Record<string, number> = {};
   for (const [name, times] of Object.entries(statuses)) {
     const status = name.slice(name.lastIndexOf(' ') + 1);
@@ -55,8 +55,8 @@ function sayReport({ requests, kinds, statuses, rssBytes, blockedMs, neighbourMs
   say(`resident memory in MiB after each round: ${mib.join(' ')}`);
   say(`growth of resident memory after the warm-up: ${(growthOf(rssBytes) * 100).toFixed(1)} %`);
   say(`longest block of the event loop: ${blockedMs.toFixed(0)} ms`);
-  const p95 = percentile(neighbourMs, 0.95).toFixed(0);
-  say(`the other tenant: ${neighbourMs.length} requests, 95th percentile ${p95} ms`);
+  const p95 = percentile(otherTenantMs, 0.95).toFixed(0);
+  say(`the other tenant: ${otherTenantMs.length} requests, 95th percentile ${p95} ms`);
 }
 
 const target = await startTarget();

@@ -4,7 +4,7 @@ import type { Target } from './target.ts';
 const LIMIT_MS = 20_000;
 const EVERY_MS = 200;
 
-export interface Neighbour {
+export interface OtherTenant {
   /** Milliseconds of each request so far. */
   readonly latencies: readonly number[];
   /** The first request that was refused or not answered. */
@@ -12,7 +12,7 @@ export interface Neighbour {
   stop(): Promise<void>;
 }
 
-export function startNeighbour({ ask, politeKey }: Target): Neighbour {
+export function startOtherTenant({ ask, politeKey }: Target): OtherTenant {
   const latencies: number[] = [];
   let fault: string | undefined;
   let isStopped = false;
