@@ -24,7 +24,8 @@ export interface Radosgw {
 const PACKAGES = ['radosgw', 'ceph-mon', 'ceph-osd'];
 const CREDENTIALS = { accessKeyId: 'lehraccess', secretAccessKey: 'lehrsecretkeylehrsecretkey' };
 const REGION = 'us-east-1';
-const START_TIMEOUT_MS = 60_000;
+/** On a machine that runs other tests as well. */
+const START_TIMEOUT_MS = 120_000;
 const STOP_TIMEOUT_MS = 10_000;
 
 const run = promisify(execFile);
@@ -73,7 +74,7 @@ async function startCluster(directory: string, daemons: ChildProcess[]): Promise
   await run('monmaptool', ['--create', '--fsid', fsid, '--addv', 'a', monAddress, monmap]);
   await run('ceph-mon', [...config, '--mkfs', '-i', 'a', '--monmap', monmap, '--keyring', keyring]);
   daemons.push(startDaemon('ceph-mon', [...config, '-i', 'a', '-f']));
-  await run('ceph', [...config, '--connect-timeout', '30', 'osd', 'new', osd]);
+  await run('ceph', [...config, '--connect-timeout', '120', 'osd', 'new', osd]);
   await run('ceph-osd', [...config, '-i', '0', '--mkfs', '--osd-uuid', osd]);
   daemons.push(startDaemon('ceph-osd', [...config, '-i', '0', '-f']));
   const { accessKeyId, secretAccessKey } = CREDENTIALS;
