@@ -41,6 +41,7 @@ export { RecentlyUsed } from './base/recently-used.ts';
 export { type Backoff, backoffMs, retry } from './base/retry.ts';
 export { TRACING_VARIABLES } from './base/tracing/variables.ts';
 export { OWN_VERSION } from './base/version.ts';
+export { WakeUp } from './base/wake-up.ts';
 export { ENV, envSchema, OTHER_VARIABLES } from './config/env.ts';
 export {
   type ModelsFile,

@@ -14,6 +14,7 @@ import {
   OutputPartSchema,
   ProgressSchema,
   readPreview,
+  WakeUp,
 } from '@lehr/shared';
 import {
   isTerminal,
@@ -24,7 +25,6 @@ import {
 } from '@lehr/shared/records';
 import { isRedisOutage, type Keys, type Redis } from '@lehr/shared/redis';
 import type { Channels } from './channels.ts';
-import { WakeUp } from './wake-up.ts';
 
 interface EventFeedsOptions {
   readonly channels: Channels;

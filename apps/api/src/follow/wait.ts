@@ -1,10 +1,9 @@
 /** Waits for a change of a job, on behalf of a request. */
 import { randomUUID } from 'node:crypto';
-import type { Clock, JobId, TenantId } from '@lehr/shared';
+import { type Clock, type JobId, type TenantId, WakeUp } from '@lehr/shared';
 import { type JobRecord, parseEndedJob } from '@lehr/shared/records';
 import type { Keys } from '@lehr/shared/redis';
 import type { Channels } from './channels.ts';
-import { WakeUp } from './wake-up.ts';
 
 /** A lost message delays the wait by at most this, when the tenant has few waits. */
 const RECHECK_MS = 2000;

@@ -2,7 +2,7 @@
  * Requests that ask for no record (`durability: "none"`): an admitted job goes straight to a worker, and its end comes straight back
  * (packages/shared/src/queue/direct). Whatever cannot go this way has a record like any other job.
  */
-import { type Clock, isTextJobType, LehrError, type Log, type WorkerId } from '@lehr/shared';
+import { type Clock, isTextJobType, LehrError, type Log, WakeUp, type WorkerId } from '@lehr/shared';
 import {
   DIRECT_MS,
   DirectJobs,
@@ -17,7 +17,6 @@ import type { Caller } from '../access/auth/authenticator.ts';
 import type { Quotas } from '../access/quotas.ts';
 import { type FleetView, serving } from '../fleet/fleet-view.ts';
 import type { JobWaits } from '../follow/wait.ts';
-import { WakeUp } from '../follow/wake-up.ts';
 import type { RequestIdentity } from './identity.ts';
 
 /** A request with more is worth a record. */

@@ -2,10 +2,9 @@
  * Handles the deliveries that are due, many at once: nearly all of them wait for a receiver. It renews the leases of those that it
  * handles, and waits for the next due time or for a delivery that is due at once.
  */
-import { type Clock, every, type Log, type TenantId } from '@lehr/shared';
+import { type Clock, every, type Log, type TenantId, WakeUp } from '@lehr/shared';
 import type { Keys } from '@lehr/shared/redis';
 import type { Channels } from '../follow/channels.ts';
-import { WakeUp } from '../follow/wake-up.ts';
 import type { DeliverySchedule, LeasedDelivery } from './deliveries/delivery-schedule.ts';
 
 export interface DeliveryLoopOptions {

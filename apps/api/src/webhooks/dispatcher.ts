@@ -2,11 +2,10 @@
  * Turns events of the outbox into deliveries: stores the rendered body once, due at once, and then removes the event. Both steps can
  * be repeated, so a crash between them costs a repetition and loses nothing.
  */
-import type { Clock, Log } from '@lehr/shared';
+import { type Clock, type Log, WakeUp } from '@lehr/shared';
 import { isTerminal, type JobRecord, type RecordStore } from '@lehr/shared/records';
 import type { Keys } from '@lehr/shared/redis';
 import type { Channels } from '../follow/channels.ts';
-import { WakeUp } from '../follow/wake-up.ts';
 import type { Deliveries, DeliveryRef } from './deliveries/deliveries.ts';
 import type { EventRef, Outbox } from './deliveries/outbox.ts';
 import { isRepeatable, type Renderer, type Renderers, recordAtEvent, webhookId } from './event-message.ts';

@@ -11,6 +11,7 @@ import {
   type Registry,
   type Task,
   toLehrError,
+  WakeUp,
 } from '@lehr/shared';
 import {
   type CacheSettings,
@@ -69,8 +70,7 @@ export class ModelFetcher {
   #wanted: readonly WantedModel[] = [];
   readonly #missing: MissingModel[] = [];
   readonly #stop = new AbortController();
-  /** Ends the current pause of the loop that fetches. */
-  #wake = new AbortController();
+  readonly #wakeUp: WakeUp;
   /** What is being fetched. Aborted when no model is wanted from this folder any more. */
   #fetching: { readonly folder: string; readonly abort: AbortController } | undefined;
   /** The last call of readRegistry. */
@@ -86,6 +86,7 @@ export class ModelFetcher {
       this.#reportOneIsHere = resolve;
     });
     this.#times = options.times ?? TIMES;
+    this.#wakeUp = new WakeUp(options.clock);
   }
 
   /** Why this model is not here; undefined when it is. */
@@ -149,13 +150,13 @@ export class ModelFetcher {
     for (const ref of this.#problems.keys()) {
       if (!missing.some((each) => each.ref === ref)) this.#problems.delete(ref);
     }
-    this.#wake.abort();
+    this.#wakeUp.wake();
   }
 
   /** What was fetched of a model stays, for the next start. */
   stop(): void {
     this.#stop.abort();
-    this.#wake.abort();
+    this.#wakeUp.wake();
   }
 
   /** A separate loop for each model would share the bandwidth, and all would be late. */
@@ -164,12 +165,8 @@ export class ModelFetcher {
     while (!this.#stop.signal.aborted) {
       const [next] = [...this.#missing].sort((a, b) => a.notBefore - b.notBefore);
       const pauseMs = next ? next.notBefore - clock.monotonic() : LONG_MS;
-      if (pauseMs > 0) {
-        this.#wake = new AbortController();
-        await clock.sleep(pauseMs, this.#wake.signal);
-      } else {
-        await this.#fetchNext(next);
-      }
+      if (pauseMs > 0) await this.#wakeUp.wait(pauseMs);
+      else await this.#fetchNext(next);
     }
   }
 

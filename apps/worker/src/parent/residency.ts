@@ -8,6 +8,7 @@ import {
   LehrError,
   type Log,
   parseGroupQueueName,
+  WakeUp,
   type WorkerId,
   type WorkerStatus,
 } from '@lehr/shared';
@@ -75,7 +76,7 @@ export class Residency {
   readonly #stop = new AbortController();
   readonly #facts = new Map<string, Facts>();
   readonly #memory = new WaitingMemory();
-  #wake = new AbortController();
+  readonly #wakeUp: WakeUp;
   #loop: Promise<void> | undefined;
   #fleetReadAt = Number.NEGATIVE_INFINITY;
   /** The model that room is being made for. */
@@ -83,6 +84,7 @@ export class Residency {
 
   constructor(options: ResidencyOptions) {
     this.#options = options;
+    this.#wakeUp = new WakeUp(options.clock);
     this.#elsewhere = new ElsewhereLoaded(options.id);
   }
 
@@ -105,7 +107,7 @@ export class Residency {
       const move = await this.#tryLook();
       const isLoading = engine.places.some(({ state }) => state === 'loading');
       if (move && move.load === undefined && !isLoading) break;
-      await this.#sleep();
+      await this.#wakeUp.wait(LOOK_EVERY_MS);
     }
     const [failed] = engine.unavailable;
     if (failed && engine.places.length === 0)
@@ -115,7 +117,7 @@ export class Residency {
 
   /** Looks again at once: a model was opened, or the engine was started again. */
   look(): void {
-    this.#wake.abort();
+    this.#wakeUp.wake();
   }
 
   async stop(): Promise<void> {
@@ -126,7 +128,7 @@ export class Residency {
 
   async #run(): Promise<void> {
     while (!this.#stop.signal.aborted) {
-      await this.#sleep();
+      await this.#wakeUp.wait(LOOK_EVERY_MS);
       await this.#tryLook();
     }
   }
@@ -139,12 +141,6 @@ export class Residency {
       this.#options.log.debug({ error }, 'the waiting jobs of the models could not be read');
       return undefined;
     }
-  }
-
-  async #sleep(): Promise<void> {
-    // A `look` since the last sleep has aborted it: then this one ends at once.
-    await this.#options.clock.sleep(LOOK_EVERY_MS, this.#wake.signal);
-    this.#wake = new AbortController();
   }
 
   async #look(): Promise<ModelMove> {

@@ -1,15 +1,15 @@
-import type { Clock } from '@lehr/shared';
+import type { Clock } from './clock.ts';
 
 /** Without a reason, each abort makes a DOMException with its stack. */
 const WOKEN = 'woken';
 
 /** A wake-up call for one loop. A call that comes while the loop does not wait ends its next wait at once. */
 export class WakeUp {
-  readonly #clock: Clock;
+  readonly #clock: Pick<Clock, 'sleep'>;
   #isPending = false;
   #sleep: AbortController | undefined;
 
-  constructor(clock: Clock) {
+  constructor(clock: Pick<Clock, 'sleep'>) {
     this.#clock = clock;
   }
 
