@@ -13,6 +13,7 @@ export {
   unreachable,
 } from './base/errors.ts';
 export { every } from './base/every.ts';
+export { Holdings } from './base/holdings.ts';
 export { homeModelsFile, homeSecret, objectsFolder, PRIVATE_UMASK } from './base/home.ts';
 export {
   DEFAULT_TENANT,

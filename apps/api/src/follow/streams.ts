@@ -2,7 +2,15 @@
  * The open event streams at this process: limited for each key and tenant, because each one costs a socket, a subscription and a read
  * from Redis every two seconds until its job ends; and ended when their key or session is.
  */
-import { type Clock, DEFAULT_LIMITS, every, type Log, type Scope, type TenantId } from '@lehr/shared';
+import {
+  type Clock,
+  DEFAULT_LIMITS,
+  every,
+  Holdings,
+  type Log,
+  type Scope,
+  type TenantId,
+} from '@lehr/shared';
 import type { Authenticator, Caller } from '../access/auth/authenticator.ts';
 import { type Quota, QuotaError } from '../access/quotas.ts';
 
@@ -83,13 +91,13 @@ interface OpenStream {
 }
 
 export class Streams {
-  readonly #open = new Map<string, number>();
+  readonly #open = new Holdings();
   /** What ends the open streams of each key. */
   readonly #ends = new Map<string, Set<OpenStream>>();
 
   /** Throws QuotaError at the limit. Call it before the response starts, while an error can still be sent. */
   check({ name, label, limit }: StreamHolder): void {
-    const open = this.#open.get(name) ?? 0;
+    const open = this.#open.of(name);
     if (limit === null || open < limit) return;
     const quota: Quota = { limit, remaining: 0, resetS: RETRY_S };
     throw new QuotaError(`${label} may have ${limit} event streams open at once, and ${open} are.`, quota);
@@ -122,16 +130,14 @@ export class Streams {
   enter(holder: StreamHolder, end: () => void = () => {}): () => void {
     this.check(holder);
     const { name, key } = holder;
-    this.#open.set(name, (this.#open.get(name) ?? 0) + 1);
+    this.#open.add(name, 1);
     const forget = key && this.#remember(key.id, { scope: key.scope, session: key.session, end });
     let isOpen = true;
     return () => {
       if (!isOpen) return;
       isOpen = false;
       forget?.();
-      const left = (this.#open.get(name) ?? 1) - 1;
-      if (left > 0) this.#open.set(name, left);
-      else this.#open.delete(name);
+      this.#open.add(name, -1);
     };
   }
 

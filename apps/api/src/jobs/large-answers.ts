@@ -3,7 +3,7 @@
  * write. One at a time: large answers wait for each other and for nothing else, and each tenant has one of them in this line.
  * Written answers stay in memory until their callers have read them, so their bytes are bounded.
  */
-import { LehrError, type TenantId } from '@lehr/shared';
+import { Holdings, LehrError, type TenantId } from '@lehr/shared';
 import { TenantTurns } from '../http/bodies/tenant-turns.ts';
 import { ThreadCalls } from '../http/thread-calls.ts';
 
@@ -91,8 +91,7 @@ const RETRY_AFTER_S = 2;
 /** Bounds the large answers that are written and wait in memory for callers that read them slowly. */
 class UnsentAnswers {
   readonly #limits: UnsentLimits;
-  readonly #bytes = new Map<TenantId, number>();
-  #total = 0;
+  readonly #bytes = new Holdings<TenantId>();
 
   constructor(limits: UnsentLimits) {
     this.#limits = limits;
@@ -100,8 +99,8 @@ class UnsentAnswers {
 
   /** Throws `overloaded` when the unsent answers, of this tenant or of all, have reached their limit. */
   check(tenant: TenantId): void {
-    const own = this.#bytes.get(tenant) ?? 0;
-    if (own < this.#limits.ofTenant && this.#total < this.#limits.total) return;
+    const own = this.#bytes.of(tenant);
+    if (own < this.#limits.ofTenant && this.#bytes.total < this.#limits.total) return;
     const whose = own < this.#limits.ofTenant ? 'of all tenants' : 'of this tenant';
     throw new LehrError('overloaded', `Too many large answers ${whose} wait until their callers read them.`, {
       retryAfterS: RETRY_AFTER_S,
@@ -110,14 +109,7 @@ class UnsentAnswers {
 
   /** Counts an answer until the function that it returns is called. */
   add(tenant: TenantId, bytes: number): () => void {
-    this.#count(tenant, bytes);
-    return () => this.#count(tenant, -bytes);
-  }
-
-  #count(tenant: TenantId, bytes: number): void {
-    const own = (this.#bytes.get(tenant) ?? 0) + bytes;
-    if (own > 0) this.#bytes.set(tenant, own);
-    else this.#bytes.delete(tenant);
-    this.#total += bytes;
+    this.#bytes.add(tenant, bytes);
+    return () => this.#bytes.add(tenant, -bytes);
   }
 }

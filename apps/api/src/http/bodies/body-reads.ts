@@ -2,7 +2,7 @@
  * Bounds the memory of JSON bodies that are on their way. A caller that sends most of a large body and then nothing keeps its bytes
  * in memory, so the bytes of all such bodies are limited, for each tenant and together, and each must keep the pace of an upload.
  */
-import { type Clock, LehrError, type TenantId } from '@lehr/shared';
+import { type Clock, Holdings, LehrError, type TenantId } from '@lehr/shared';
 
 const MB = 1024 * 1024;
 const MAX_BYTES = 256 * MB;
@@ -14,7 +14,7 @@ export class BodyReads {
   readonly #clock: Clock;
   readonly #pace: PaceLimits | undefined;
   /** Bytes on their way, by tenant. */
-  readonly #bytes = new Map<TenantId, number>();
+  readonly #bytes = new Holdings<TenantId>();
 
   /** Tests shorten `pace`. */
   constructor(clock: Clock, pace?: PaceLimits) {
@@ -24,7 +24,7 @@ export class BodyReads {
 
   /** On their way now. */
   get bytes(): number {
-    return [...this.#bytes.values()].reduce((sum, each) => sum + each, 0);
+    return this.#bytes.total;
   }
 
   /**
@@ -44,18 +44,14 @@ export class BodyReads {
   }
 
   #enter(tenant: TenantId, bytes: number): () => void {
-    const own = this.#bytes.get(tenant) ?? 0;
+    const own = this.#bytes.of(tenant);
     const all = this.bytes;
     const mayHave = all + bytes <= CONTENDED_BYTES ? MAX_BYTES_OF_TENANT : bytes;
     if (all + bytes > MAX_BYTES || own + bytes > mayHave) {
       throw new LehrError('overloaded', 'Too many large bodies are being received.', { retryAfterS: 1 });
     }
-    this.#bytes.set(tenant, own + bytes);
-    return () => {
-      const left = (this.#bytes.get(tenant) ?? 0) - bytes;
-      if (left > 0) this.#bytes.set(tenant, left);
-      else this.#bytes.delete(tenant);
-    };
+    this.#bytes.add(tenant, bytes);
+    return () => this.#bytes.add(tenant, -bytes);
   }
 }
 

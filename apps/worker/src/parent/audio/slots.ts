@@ -1,4 +1,4 @@
-import { type PriorityClass, urgencyOf } from '@lehr/shared';
+import { Holdings, type PriorityClass, urgencyOf } from '@lehr/shared';
 
 /** Who a task is for, and how much it takes of a limited supply. */
 export interface SlotRequest {
@@ -38,7 +38,7 @@ export class Slots {
   readonly #supply: Supply;
   readonly #count: number;
   #free: number;
-  readonly #running = new Map<string, number>();
+  readonly #running = new Holdings();
   /** The waiting tasks of each owner, first come, first served. Owners in the order of their turns. */
   readonly #waiting = new Map<string, Set<Waiting>>();
   readonly #aborts = new AbortWatch();
@@ -88,9 +88,7 @@ export class Slots {
     this.#free += 1;
     // Chosen while the task that ends still counts: the turn of its owner is over.
     this.look();
-    const left = this.#runningOf(owner) - 1;
-    if (left > 0) this.#running.set(owner, left);
-    else this.#running.delete(owner);
+    this.#running.add(owner, -1);
   }
 
   #startNext(): boolean {
@@ -107,18 +105,14 @@ export class Slots {
     this.#waiting.set(owner, tasks);
     const [{ request, start }] = tasks;
     this.#free -= 1;
-    this.#running.set(owner, this.#runningOf(owner) + 1);
+    this.#running.add(owner, 1);
     this.#supply.take(request);
     start();
     return true;
   }
 
   #order([a, [{ request }]]: Line, [b, [other]]: Line): number {
-    return urgency(request) - urgency(other.request) || this.#runningOf(a) - this.#runningOf(b);
-  }
-
-  #runningOf(owner: string): number {
-    return this.#running.get(owner) ?? 0;
+    return urgency(request) - urgency(other.request) || this.#running.of(a) - this.#running.of(b);
   }
 
   #next(signal: AbortSignal, request: SlotRequest): Promise<void> {
@@ -178,8 +172,7 @@ const CLASS_SHARE = 1 / 4;
  */
 export class MemorySupply implements Supply {
   readonly #bytes: number;
-  readonly #held = new Map<string, number>();
-  #used = 0;
+  readonly #held = new Holdings();
 
   constructor(bytes: number) {
     this.#bytes = bytes;
@@ -187,25 +180,23 @@ export class MemorySupply implements Supply {
 
   /** Reserved or in use. */
   get usedBytes(): number {
-    return this.#used;
+    return this.#held.total;
   }
 
   /** A waveform that is too large for the limit fits when there is no other. */
   fits({ owner, size, priority }: SlotRequest): boolean {
-    const held = this.#held.get(owner) ?? 0;
+    const held = this.#held.of(owner);
     return this.hasRoom(size, priority) && (held === 0 || held < this.#bytes * OWNER_SHARE);
   }
 
   /** Whether so many bytes are left for some owner. */
   hasRoom(size: number, priority: PriorityClass = 'interactive'): boolean {
-    return this.#used === 0 || this.#used + size <= this.#bytes * (1 - urgencyOf(priority) * CLASS_SHARE);
+    const used = this.usedBytes;
+    return used === 0 || used + size <= this.#bytes * (1 - urgencyOf(priority) * CLASS_SHARE);
   }
 
   take({ owner, size }: SlotRequest): void {
-    this.#used += size;
-    const held = (this.#held.get(owner) ?? 0) + size;
-    if (held > 0) this.#held.set(owner, held);
-    else this.#held.delete(owner);
+    this.#held.add(owner, size);
   }
 
   /** Gives back a part of what was taken. */
