@@ -2,7 +2,7 @@
  * Stores the outputs of jobs, with retries: the bytes are the result of the engine's work, so an outage of the store must not
  * cost a second attempt.
  */
-import { backoffMs, type Clock, LehrError, type Log, type ObjectKey, retry } from '@lehr/shared';
+import { type Clock, LehrError, type Log, type ObjectKey, retry } from '@lehr/shared';
 import type { ObjectInfo, ObjectStore } from '@lehr/shared/objects';
 import type { Attempt } from './attempt.ts';
 
@@ -188,10 +188,9 @@ export class StoreBreaker {
     const { clock, log } = this.#options;
     this.#isOpen = true;
     log.error({}, 'the store takes no writes; no job is claimed until it does');
-    for (let failures = 1; this.#isOpen; failures++) {
-      await clock.sleep(backoffMs(CHECKS, failures));
-      if (await this.#isUp()) this.#isOpen = false;
-    }
+    await clock.sleep(CHECKS.firstMs);
+    await retry(() => this.#options.check(), { ...CHECKS, clock, onFailure: () => {} });
+    this.#isOpen = false;
     log.info({}, 'the store takes writes again');
   }
 
