@@ -11,16 +11,9 @@ import {
 import { WORKFLOW_QUEUE } from '@lehr/shared/queue';
 import type { WorkflowState } from '@lehr/shared/records';
 import { refusal } from '../base/field-problems.ts';
-import type { Attachment } from './media-input.ts';
-import { type ResolveParts, resolveWork } from './resolve.ts';
-import type { ResolveContext, ResolvedWork } from './work.ts';
+import { type Resolution, type ResolveContext, type ResolveParts, resolveWork } from './resolve.ts';
 
-export interface ResolvedWorkflow extends Omit<ResolvedWork, 'attached'> {
-  readonly workflow: WorkflowState;
-  readonly attachments: readonly Attachment[];
-}
-
-type NodeInput = Pick<WorkflowNode, 'id' | 'type'> & Pick<ResolvedWork, 'input'>;
+type NodeInput = Pick<WorkflowNode, 'id' | 'type'> & Pick<Resolution, 'input'>;
 
 export type WorkflowRequest = Extract<JobRequest, { type: 'speech-to-image' | 'workflow' }>;
 
@@ -30,7 +23,7 @@ export async function resolveWorkflow(
   context: ResolveContext,
   request: WorkflowRequest,
   weight: number,
-): Promise<ResolvedWorkflow> {
+): Promise<Resolution> {
   const nodes =
     request.type === 'workflow' ? request.nodes : speechToImageNodes(request.input, request.model);
   const plan = planWorkflow(nodes);
@@ -44,7 +37,7 @@ export async function resolveWorkflow(
   );
   const workflow: WorkflowState = {
     weight,
-    nodes: resolved.map(({ node, after, work: { attached: _, input: __, ...work } }) => ({
+    nodes: resolved.map(({ node, after, work: { attachments: _, input: __, ...work } }) => ({
       ...work,
       id: node.id,
       job: newJobId(),
@@ -64,7 +57,7 @@ export async function resolveWorkflow(
       }),
     ),
     workflow,
-    attachments: resolved.flatMap(({ work }) => work.attached ?? []),
+    attachments: resolved.flatMap(({ work }) => work.attachments),
   };
 }
 

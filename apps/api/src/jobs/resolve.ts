@@ -25,21 +25,22 @@ import {
   textCostMs,
   toObjectKey,
   type WorkerStatus,
+  type WorkflowNode,
 } from '@lehr/shared';
+import type { PricedJob } from '@lehr/shared/queue';
 import { formatShare } from '@lehr/shared/records';
 import { refusal } from '../base/field-problems.ts';
 import { fleetIndex } from '../fleet/fleet-index.ts';
 import { assignVersion, type StoredRollout } from '../rollouts/rollout.ts';
 import { completeInput } from './complete-input.ts';
-import { type Attachment, type LocatedMedia, locateMedia, type MediaParts } from './media-input.ts';
-import { priceOf, priceOfSpeech } from './price.ts';
 import {
-  isTextRequest,
-  type ResolveContext,
-  type ResolvedWork,
-  type TextRequest,
-  type WorkRequest,
-} from './work.ts';
+  type Attachment,
+  type LocatedMedia,
+  locateMedia,
+  type MediaContext,
+  type MediaParts,
+} from './media-input.ts';
+import { priceOf, priceOfSpeech } from './price.ts';
 
 /** Prices that are the same for every version of a model. */
 const NO_FLEET: readonly WorkerStatus[] = [];
@@ -48,26 +49,63 @@ export interface ResolveParts extends MediaParts {
   readonly registry: Registry;
 }
 
+/** What a job is resolved against, besides its request. */
+export interface ResolveContext extends MediaContext {
+  /** Whether it is a node of a workflow, so that its picture may be that of another node. */
+  readonly isNode?: boolean;
+  readonly fleet: readonly WorkerStatus[];
+  /** Of the caller. */
+  readonly keyId: string;
+  /** By model. */
+  readonly rollouts: ReadonlyMap<string, StoredRollout>;
+}
+
+/** The fields of a PricedJob that its type, model and input decide. */
+export type Resolution = Pick<
+  PricedJob,
+  | 'type'
+  | 'model'
+  | 'queue'
+  | 'cost'
+  | 'input'
+  | 'workflow'
+  | 'rollout'
+  | 'retried_from'
+  | 'webhook'
+  | 'hook_events'
+> & {
+  /** To be stored before the job is. */
+  readonly attachments: readonly Attachment[];
+};
+
+type WithoutId<Node> = Node extends unknown ? Omit<Node, 'id'> : never;
+/** What one worker does: a request that is no workflow, or a node. */
+type OneTask = WithoutId<WorkflowNode>;
+type TextRequest = Extract<OneTask, { type: TextJobType }>;
+
 /** Throws `model-not-found` and `invalid-input`. */
 export async function resolveWork(
   parts: ResolveParts,
   context: ResolveContext,
-  request: WorkRequest,
-): Promise<ResolvedWork> {
-  if (isTextRequest(request)) {
-    const chosen = resolveModel(parts.registry, context, 'text', request.model, request.type);
-    return resolveText(context, request, chosen);
+  request: OneTask,
+): Promise<Resolution> {
+  switch (request.type) {
+    case 'text-to-image':
+      return resolvePicture(parts, context, request);
+    case 'speech-to-text':
+      return resolveSpeech(parts, context, request);
+    default: {
+      const chosen = resolveModel(parts.registry, context, 'text', request.model, request.type);
+      return resolveText(context, request, chosen);
+    }
   }
-  return request.type === 'text-to-image'
-    ? resolvePicture(parts, context, request)
-    : resolveSpeech(parts, context, request);
 }
 
 async function resolvePicture(
   parts: ResolveParts,
   context: ResolveContext,
-  request: Extract<WorkRequest, { type: 'text-to-image' }>,
-): Promise<ResolvedWork> {
+  request: Extract<OneTask, { type: 'text-to-image' }>,
+): Promise<Resolution> {
   const { fleet } = context;
   const { model, ref, share } = resolveModel(parts.registry, context, 'diffusion', request.model);
   const input = completeInput(request.input, model);
@@ -79,7 +117,7 @@ async function resolvePicture(
     queue: groupQueueName(group),
     cost: priceOf(input, group, fleet, model),
     input: image ? { ...input, image: image.source } : input,
-    attached: image?.attached,
+    attachments: image?.attached ? [image.attached] : [],
     rollout: share?.(priceOf(input, group, NO_FLEET, model)),
   };
 }
@@ -98,8 +136,8 @@ async function locatePicture(
 async function resolveSpeech(
   parts: ResolveParts,
   context: ResolveContext,
-  request: Extract<WorkRequest, { type: 'speech-to-text' }>,
-): Promise<ResolvedWork> {
+  request: Extract<OneTask, { type: 'speech-to-text' }>,
+): Promise<Resolution> {
   const { fleet } = context;
   const { ref, share } = resolveModel(parts.registry, context, 'whisper', request.model);
   const { language, task, prompt, temperature, timestamps, mode } = request.input;
@@ -125,7 +163,7 @@ async function resolveSpeech(
     cost: priceOfSpeech(audio.bytes, queue, fleet),
     input,
     rollout: share?.(priceOfSpeech(audio.bytes, queue, NO_FLEET)),
-    attached: audio.attached,
+    attachments: audio.attached ? [audio.attached] : [],
   };
 }
 
@@ -149,7 +187,7 @@ function resolveText(
   { tenant, job, name, fleet }: ResolveContext,
   request: TextRequest,
   { model, ref, share }: ResolvedModel<TextModelEntry>,
-): ResolvedWork {
+): Resolution {
   checkCount(request.input.texts, model);
   const queue = groupQueueName({ task: 'text', model: ref });
   const attached = attachmentOf(request.input.texts, `${inputFolder(tenant, job)}${name}`);
@@ -164,7 +202,7 @@ function resolveText(
     cost: textCostMs(tokens, fleetIndex(fleet).speed(queue)),
     input: { texts, truncate: request.input.truncate ?? false, ...optionsOf(request) },
     rollout: share?.(textCostMs(tokens, undefined)),
-    attached,
+    attachments: attached ? [attached] : [],
   };
 }
 
@@ -208,21 +246,13 @@ interface ResolvedModel<Model extends ModelEntry = ModelEntry> {
   readonly share?: ((expectedMs: number) => string) | undefined;
 }
 
-interface ChoiceContext {
-  readonly tenant: string;
-  readonly keyId: string;
-  readonly job: JobId;
-  readonly fleet: readonly WorkerStatus[];
-  readonly rollouts: ReadonlyMap<string, StoredRollout>;
-}
-
 /**
  * The model and version of a job: as named, else as the rollout of the model says, else by the weights in models.yaml.
  * `wanted` is `name`, `name@version` or undefined for the default model of the task. Throws `model-not-found`.
  */
 function resolveModel<Task extends ModelEntry['task']>(
   registry: Registry,
-  context: ChoiceContext,
+  context: ResolveContext,
   task: Task,
   wanted: string | undefined,
   type?: TextJobType,

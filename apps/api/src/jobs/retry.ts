@@ -9,9 +9,9 @@ import {
   toObjectKey,
 } from '@lehr/shared';
 import type { ObjectStore } from '@lehr/shared/objects';
-import { isTerminal, type JobRecord, type NewJob } from '@lehr/shared/records';
+import { isTerminal, type JobRecord } from '@lehr/shared/records';
 import { z } from 'zod';
-import type { ResolvedWork } from './work.ts';
+import type { Resolution } from './resolve.ts';
 
 interface RetryParts {
   readonly registry: Registry;
@@ -40,15 +40,16 @@ export function retryOf(of: JobRecord): RetryRequest {
 }
 
 /**
- * What was sent with the earlier job is copied, so that each of the two can be deleted, and expires, without the other. Throws
+ * The new job refers to the earlier one and has its webhook. What was sent with the earlier job is copied, so that each of the two can be deleted, and expires, without the other. Throws
  * `model-not-found` when the version of the model is no longer offered.
  */
 export async function resolveRetry(
   { registry, store }: RetryParts,
   id: JobId,
   { of }: RetryRequest,
-): Promise<ResolvedWork> {
-  const { tenant, type, model, queue, cost, input } = of;
+): Promise<Resolution> {
+  const { tenant, type, model, queue, cost, input, webhook, hook_events } = of;
+  const same = { type, model, queue, cost, webhook, hook_events, retried_from: of.id };
   const group = parseGroupQueueName(queue);
   if (group) registry.resolve(group.task, model, 0);
   for (const field of ['audio', 'image', 'texts']) {
@@ -58,23 +59,14 @@ export async function resolveRetry(
     const key = toObjectKey(inputFolder(tenant, id) + copyOf.split('/').at(-1));
     const found = await store.get(copyOf);
     await found?.body.cancel();
-    const attached = { key, copyOf, size: found?.bytes ?? 0 };
-    return { type, model, queue, cost, input: { ...input, [field]: { ...sent, key } }, attached };
+    const attachments = [{ key, copyOf, size: found?.bytes ?? 0 }];
+    return { ...same, input: { ...input, [field]: { ...sent, key } }, attachments };
   }
-  return { type, model, queue, cost, input };
+  return { ...same, input, attachments: [] };
 }
 
 /** Sent inside a request. Files that were uploaded belong to no job. */
 const SentObjectSchema = z.looseObject({
   kind: z.literal('object'),
   key: z.string().regex(/^in\/[^/]+\/job_/),
-});
-
-/** The new job refers to the earlier one and has its webhook. */
-export const retryFields = ({
-  of,
-}: RetryRequest): Pick<NewJob, 'retried_from' | 'webhook' | 'hook_events'> => ({
-  retried_from: of.id,
-  webhook: of.webhook,
-  hook_events: of.hook_events,
 });

@@ -23,12 +23,11 @@ import { type AdmitParts, type Admitted, admitJob } from './admit.ts';
 import { type DirectCalls, type DirectJob, mayBeDirect } from './direct-calls.ts';
 import type { Unanswered } from './find.ts';
 import type { RequestIdentity } from './identity.ts';
-import type { MediaContext } from './media-input.ts';
-import { type ResolveParts, resolveWork } from './resolve.ts';
-import { type ResolvedWorkflow, resolveWorkflow } from './resolve-workflow.ts';
-import { type RetryRequest, resolveRetry, retryFields } from './retry.ts';
+import type { Attachment, MediaContext } from './media-input.ts';
+import { type Resolution, type ResolveParts, resolveWork } from './resolve.ts';
+import { resolveWorkflow } from './resolve-workflow.ts';
+import { type RetryRequest, resolveRetry } from './retry.ts';
 import { type AttachmentParts, checkRoom, movedTo, storeAttachments } from './store-attachments.ts';
-import { isWork, type ResolvedWork } from './work.ts';
 
 export interface SubmitParts extends AdmitParts, ResolveParts, AttachmentParts {
   readonly workflows: WorkflowRunner;
@@ -79,12 +78,9 @@ export async function submitJob(
   options: SubmitOptions = {},
 ): Promise<Submission> {
   const { workflows, queues, records } = parts;
-  const { span, hook = request.webhook } = options;
-  const id = newJobId();
-  const priority = priorityOf(request.priority, caller.limits);
-  const resolved = await resolve(parts, caller, id, request, options);
-  const { queue, cost, workflow, attachments } = resolved;
-  const priced = pricedJob(parts, caller, request, { ...options, id, priority, hook, resolved });
+  const { span } = options;
+  const { job: priced, attachments } = await priceJob(parts, caller, request, options);
+  const { id, queue, cost, workflow } = priced;
   const isDirect = options.durability === 'none' && mayBeDirect(priced, attachments, identity);
   // Most jobs are stored by the command that admits them.
   const isStorable = !workflow && attachments.length === 0 && !isDirect;
@@ -125,60 +121,47 @@ export async function submitJob(
   return { record, how: 'replay' };
 }
 
-interface PricedOptions extends SubmitOptions {
-  readonly id: JobId;
-  readonly priority: PriorityClass;
-  readonly resolved: Resolved;
-}
-
-function pricedJob(
-  { webhooks }: SubmitParts,
+/** The request with every field resolved, and what must be stored before it. */
+async function priceJob(
+  parts: SubmitParts,
   caller: Caller,
   request: JobRequest | RetryRequest,
-  { id, priority, hook, resolved, heldBy, span }: PricedOptions,
-): PricedJob {
-  const { type, model, queue, cost, input, rollout, workflow } = resolved;
+  { hook = request.webhook, heldBy, inlineAudio, span }: SubmitOptions,
+): Promise<{ readonly job: PricedJob; readonly attachments: readonly Attachment[] }> {
+  const id = newJobId();
+  const { tenant, limits } = caller;
   const { deadline_s, metadata } = request;
-  return {
+  const priority = priorityOf(request.priority, limits);
+  const { attachments, ...resolved } = await resolve(parts, caller, id, request, inlineAudio);
+  const job = {
     id,
-    tenant: caller.tenant,
-    type,
-    model,
-    queue,
+    tenant,
     priority,
-    cost,
     payer: payerOf(caller),
-    input,
-    workflow,
     metadata,
     deadlineMs: deadline_s === undefined ? undefined : deadline_s * 1000,
     held_by: heldBy,
-    rollout,
     trace: span?.traceparent,
-    ...(request.type === 'retry' ? retryFields(request) : hookFields(webhooks.egress, caller.tenant, hook)),
+    ...hookFields(parts.webhooks.egress, tenant, hook),
+    ...resolved,
   };
+  return { job, attachments };
 }
-
-type Resolved = Omit<ResolvedWorkflow, 'workflow'> & Partial<Pick<ResolvedWorkflow, 'workflow'>>;
 
 async function resolve(
   parts: SubmitParts,
   { tenant, keyId, limits }: Caller,
   job: JobId,
   request: JobRequest | RetryRequest,
-  { inlineAudio }: SubmitOptions,
-): Promise<Resolved> {
-  if (request.type === 'retry') return withAttachments(await resolveRetry(parts, job, request));
+  inlineAudio: MediaContext['inlineAudio'],
+): Promise<Resolution> {
+  if (request.type === 'retry') return resolveRetry(parts, job, request);
   const [fleet, rollouts] = await Promise.all([parts.fleet.workers(), parts.rollouts.recent()]);
   const context = { tenant, keyId, job, name: 'audio', inlineAudio, fleet, rollouts };
-  if (!isWork(request)) return resolveWorkflow(parts, context, request, limits.weight);
-  return withAttachments(await resolveWork(parts, context, request));
+  return request.type === 'workflow' || request.type === 'speech-to-image'
+    ? resolveWorkflow(parts, context, request, limits.weight)
+    : resolveWork(parts, context, request);
 }
-
-const withAttachments = ({ attached, ...work }: ResolvedWork): Resolved => ({
-  ...work,
-  attachments: attached ? [attached] : [],
-});
 
 /** The job of the Idempotency-Key, for a request that fails: what it names may be gone since it made its job. */
 export async function replayOf(
