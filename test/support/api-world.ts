@@ -16,12 +16,13 @@ import { PoolScaler } from '../../apps/api/src/fleet/pool-scaler.ts';
 import { Channels } from '../../apps/api/src/follow/channels.ts';
 import { EventFeeds } from '../../apps/api/src/follow/event-feed.ts';
 import { EventLinks } from '../../apps/api/src/follow/event-links.ts';
+import { Streams } from '../../apps/api/src/follow/streams.ts';
 import { JobWaits } from '../../apps/api/src/follow/wait.ts';
 import { BodyReads } from '../../apps/api/src/http/bodies/body-reads.ts';
 import { LargeBodies } from '../../apps/api/src/http/bodies/large-bodies.ts';
 import { ActiveRequests } from '../../apps/api/src/http/turns/active-requests.ts';
 import { CallerLines } from '../../apps/api/src/http/turns/caller-lines.ts';
-import { admissionParts } from '../../apps/api/src/jobs/admission-parts.ts';
+import { admitParts } from '../../apps/api/src/jobs/admit.ts';
 import { DirectCalls } from '../../apps/api/src/jobs/direct-calls.ts';
 import { Files } from '../../apps/api/src/jobs/files/files.ts';
 import { JobPages } from '../../apps/api/src/jobs/job-pages.ts';
@@ -114,7 +115,7 @@ export async function apiWorld(url: string, changes: Partial<ApiParts> = {}): Pr
   const pools = DEFAULT_POOLS;
   const expected = new ExpectedWorkers({ redis, keys, pools, registry, fleet, clock });
   const storage = new StorageQuota({ redis, keys, ttlMs: 60_000 });
-  const admission = admissionParts({
+  const admission = admitParts({
     redis,
     keys,
     queues,
@@ -152,6 +153,7 @@ export async function apiWorld(url: string, changes: Partial<ApiParts> = {}): Pr
     workflows: new WorkflowRunner({ redis, keys, records, queues }),
     fleet,
     channels,
+    streams: new Streams(),
     activeRequests: new ActiveRequests(clock),
     callerLines: new CallerLines(),
     unanswered: new UnansweredRequests(redis, keys),

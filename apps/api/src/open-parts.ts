@@ -26,12 +26,13 @@ import { PoolScaler } from './fleet/pool-scaler.ts';
 import { Channels } from './follow/channels.ts';
 import { EventFeeds } from './follow/event-feed.ts';
 import { EventLinks } from './follow/event-links.ts';
+import { Streams } from './follow/streams.ts';
 import { JobWaits } from './follow/wait.ts';
 import { BodyReads } from './http/bodies/body-reads.ts';
 import { LargeBodies } from './http/bodies/large-bodies.ts';
 import { ActiveRequests } from './http/turns/active-requests.ts';
 import { CallerLines } from './http/turns/caller-lines.ts';
-import { type AdmissionParts, admissionParts } from './jobs/admission-parts.ts';
+import { type AdmitParts, admitParts } from './jobs/admit.ts';
 import { DirectCalls } from './jobs/direct-calls.ts';
 import { Files } from './jobs/files/files.ts';
 import { JobPages } from './jobs/job-pages.ts';
@@ -82,7 +83,7 @@ export async function openParts(options: OpenOptions): Promise<ApiParts> {
     onAppended: (action) => metrics.auditEntries.inc({ action }),
   });
   const { registry } = models;
-  const admission = admissionParts({
+  const admission = admitParts({
     redis,
     keys,
     queues,
@@ -172,7 +173,7 @@ async function openStores({ config, models, redis, publicUrl }: OpenOptions, lin
 type Stores = Awaited<ReturnType<typeof openStores>>;
 
 /** What shows jobs and follows them. */
-function openViews(options: OpenOptions, stores: Stores & Pick<AdmissionParts, 'backlog'>, secret: string) {
+function openViews(options: OpenOptions, stores: Stores & Pick<AdmitParts, 'backlog'>, secret: string) {
   const { config, redis, lists, subscriber, publicUrl, log } = options;
   const { keys, records } = stores;
   const linkTtlS = config.LEHR_LINK_TTL_S;
@@ -184,6 +185,7 @@ function openViews(options: OpenOptions, stores: Stores & Pick<AdmissionParts, '
   return {
     linkTtlS,
     channels,
+    streams: new Streams(),
     eventLinks,
     presenter,
     deadLetters: new DeadLetterView(lists, keys, listed),

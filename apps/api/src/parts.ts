@@ -15,13 +15,14 @@ import type { PoolScaler } from './fleet/pool-scaler.ts';
 import type { Channels } from './follow/channels.ts';
 import type { EventFeeds } from './follow/event-feed.ts';
 import type { EventLinks } from './follow/event-links.ts';
+import type { Streams } from './follow/streams.ts';
 import type { JobWaits } from './follow/wait.ts';
 import type { BodyReads } from './http/bodies/body-reads.ts';
 import type { LargeBodies } from './http/bodies/large-bodies.ts';
 import type { ApiEnv } from './http/middleware/api-env.ts';
 import type { ActiveRequests } from './http/turns/active-requests.ts';
 import type { CallerLines } from './http/turns/caller-lines.ts';
-import type { AdmissionParts } from './jobs/admission-parts.ts';
+import type { AdmitParts } from './jobs/admit.ts';
 import type { DirectCalls } from './jobs/direct-calls.ts';
 import type { Files } from './jobs/files/files.ts';
 import type { JobPages } from './jobs/job-pages.ts';
@@ -36,7 +37,7 @@ import type { WebhookParts } from './webhooks/parts.ts';
 
 export type Api = OpenAPIHono<ApiEnv>;
 
-export interface ApiParts extends AdmissionParts {
+export interface ApiParts extends AdmitParts {
   readonly registry: Registry;
   /** Why models.yaml, which has changed, cannot be used; undefined when it is in force. */
   readonly modelsProblem: () => string | undefined;
@@ -70,6 +71,7 @@ export interface ApiParts extends AdmissionParts {
   readonly maxUploadBytes: number;
   /** Verifies links to the folder store; undefined for S3, which verifies its own. */
   readonly linkSecret: string | undefined;
+  readonly streams: Streams;
   readonly activeRequests: ActiveRequests;
   readonly callerLines: CallerLines;
   readonly authenticator: Authenticator;

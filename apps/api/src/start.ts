@@ -8,7 +8,7 @@ import {
   type Settings,
   systemClock,
 } from '@lehr/shared';
-import { GroupQueues, Janitor, WorkflowRunner } from '@lehr/shared/queue';
+import { GroupQueues, JANITOR_ACTIONS, Janitor, WorkflowRunner } from '@lehr/shared/queue';
 import { RecordStore } from '@lehr/shared/records';
 import {
   assertNoEviction,
@@ -25,7 +25,7 @@ import { checkSecrets } from './check-secrets.ts';
 import { endRevokedStreams } from './follow/streams.ts';
 import { connectionOwner, fairAdmission } from './http/fair-admission.ts';
 import { type Listeners, openListeners } from './http/listeners.ts';
-import { countExpired, countJanitor } from './jobs/count-ends.ts';
+import { countExpired } from './jobs/cancel.ts';
 import { sweepOutputs } from './jobs/files/sweep-outputs.ts';
 import { deleteLeftovers } from './jobs/leftovers.ts';
 import { sweepAbandoned } from './jobs/requests/unanswered-requests.ts';
@@ -41,6 +41,8 @@ const REDIS_TIMEOUT_MS = 5_000;
 const CLOSE_GRACE_MS = 5_000;
 const JANITOR_EVERY_MS = 5_000;
 const RECONCILE_EVERY_MS = 60_000;
+/** What every janitor does, and what only that of an API process does. */
+const COUNTED_ACTIONS = [...JANITOR_ACTIONS, 'canceled', 'files', 'leftovers'] as const;
 
 export interface RunningApi {
   /** The URL for callers. */
@@ -137,13 +139,16 @@ async function over<Parts extends ApiParts>(redis: Redis, parts: Parts): Promise
 }
 
 function newJanitor(parts: Awaited<ReturnType<typeof openParts>>): Janitor {
+  const { janitorActions } = parts.metrics;
+  // From now on every action has a value, so that a rate counts the first one too.
+  for (const action of COUNTED_ACTIONS) janitorActions.inc({ action }, 0);
   return new Janitor({
     ...parts,
     everyMs: JANITOR_EVERY_MS,
     reconcileEveryMs: RECONCILE_EVERY_MS,
     groupIdleMs: parts.groupIdleMs,
     onExpired: countExpired(parts.metrics),
-    onDone: countJanitor(parts.metrics),
+    onDone: (action, count) => janitorActions.inc({ action }, count),
   });
 }
 

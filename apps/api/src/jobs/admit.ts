@@ -1,28 +1,28 @@
 /** Decides whether a job may be made, and its place in the queue; for every route that makes jobs. */
 import { type Clock, type KeyLimits, LehrError, type PriorityClass } from '@lehr/shared';
-import type {
-  Acceptance,
+import {
+  type Acceptance,
   Accepter,
-  AdmissionGroup,
-  AdmissionTerms,
+  type AdmissionGroup,
+  type AdmissionTerms,
   Admitter,
-  OwnBacklog,
-  PricedJob,
+  type GroupQueues,
+  type OwnBacklog,
+  type PricedJob,
 } from '@lehr/shared/queue';
-import type { WorkflowState } from '@lehr/shared/records';
+import type { RecordStore, WorkflowState } from '@lehr/shared/records';
+import type { Keys, Redis } from '@lehr/shared/redis';
 import type { Caller } from '../access/auth/authenticator.ts';
-import { type Quota, type Quotas, randomRetryAfterS } from '../access/quotas.ts';
-import type { Ahead, Backlog } from '../fleet/backlog.ts';
+import { type Quota, Quotas, randomRetryAfterS } from '../access/quotas.ts';
+import { type Ahead, Backlog } from '../fleet/backlog.ts';
 import type { Expected, ExpectedWorkers } from '../fleet/expected-workers.ts';
-import type { ModelSharesView } from '../fleet/model-shares.ts';
+import type { FleetView } from '../fleet/fleet-view.ts';
+import { ModelSharesView } from '../fleet/model-shares.ts';
 import type { RequestIdentity } from './identity.ts';
+import { RecordRoom } from './room/record-room.ts';
 
-export interface AdmitParts {
-  readonly admitter: Admitter;
-  readonly accepter: Accepter;
-  readonly quotas: Quotas;
-  readonly backlog: Backlog;
-  readonly modelShares: ModelSharesView;
+/** How much is admitted, and by which workers it is judged. */
+interface AdmitLimits {
   readonly expected: ExpectedWorkers;
   /** A job that would wait longer is refused. */
   readonly maxWaitMs: number;
@@ -30,6 +30,36 @@ export interface AdmitParts {
   readonly maxGroups: number;
   readonly groupIdleMs: number;
   readonly clock: Clock;
+}
+
+export interface AdmitParts extends AdmitLimits {
+  readonly admitter: Admitter;
+  readonly accepter: Accepter;
+  readonly quotas: Quotas;
+  readonly backlog: Backlog;
+  readonly modelShares: ModelSharesView;
+  readonly recordRoom: RecordRoom;
+}
+
+interface AdmitOptions extends AdmitLimits {
+  readonly redis: Redis;
+  readonly keys: Keys;
+  readonly queues: GroupQueues;
+  readonly records: RecordStore;
+  readonly fleet: FleetView;
+}
+
+export function admitParts({ redis, keys, queues, records, fleet, ...limits }: AdmitOptions): AdmitParts {
+  const { clock } = limits;
+  return {
+    ...limits,
+    admitter: new Admitter(redis, keys),
+    accepter: new Accepter(redis, keys, queues, records),
+    quotas: new Quotas(redis, keys, clock),
+    backlog: new Backlog(redis, keys, fleet, clock),
+    modelShares: new ModelSharesView(fleet),
+    recordRoom: new RecordRoom(redis, keys, clock),
+  };
 }
 
 export interface Admitted {

@@ -1,5 +1,5 @@
-/** Cancels a job, and deletes one that is over. */
-import { LehrError } from '@lehr/shared';
+/** Cancels a job, deletes one that is over, and counts the ends that workers do not count. */
+import { LehrError, type Metrics } from '@lehr/shared';
 import type { GroupQueues, WorkflowRunner } from '@lehr/shared/queue';
 import { isTerminal, type JobOutline, type JobRecord, type RecordStore } from '@lehr/shared/records';
 import type { Keys, Redis } from '@lehr/shared/redis';
@@ -69,4 +69,16 @@ async function deleteRecord(parts: DeleteParts, record: JobOutline): Promise<voi
   if (!(await parts.queues.of(record.queue).remove(record.id))) await noteOpenEntry(parts, record);
   await parts.webhooks.deliveries.delete(record.id);
   await parts.records.delete(record);
+}
+
+/** Counts jobs whose deadline passed in the queue; workers count all ends but these and canceled ones. */
+export function countExpired(metrics: Pick<Metrics<'api'>, 'requests'>): (job: JobOutline) => void {
+  return (job) => metrics.requests.inc({ ...metricLabels(job), outcome: 'expired' });
+}
+
+/** A workflow is labelled with its type, because combinations of models would be too many series; its nodes with their models. */
+export function metricLabels(record: JobOutline): { model: string; version: string } {
+  if (record.workflow) return { model: record.type, version: '' };
+  const [model, version] = record.model.split('@');
+  return { model, version };
 }

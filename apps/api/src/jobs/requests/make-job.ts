@@ -15,7 +15,7 @@ import type { JobWaits } from '../../follow/wait.ts';
 import { inactive } from '../../http/fair-admission.ts';
 import type { ApiEnv } from '../../http/middleware/api-env.ts';
 import type { Hook } from '../../webhooks/hook.ts';
-import { metricLabels } from '../count-ends.ts';
+import { metricLabels } from '../cancel.ts';
 import type { DirectJob } from '../direct-calls.ts';
 import { identify, type RequestIdentity } from '../identity.ts';
 import type { RetryRequest } from '../retry.ts';

@@ -1,7 +1,7 @@
 import { createMetrics } from '@lehr/shared';
 import type { JobRecord } from '@lehr/shared/records';
 import { expect, test } from 'vitest';
-import { countExpired } from './count-ends.ts';
+import { countExpired } from './cancel.ts';
 
 test('Jobs that expired in the queue are counted by model, and workflows by type', async () => {
   const { metrics, page } = createMetrics('api');
