@@ -19,16 +19,7 @@ import { Recent } from '../base/recent.ts';
 import { OPEN_DELIVERY_LUA } from '../webhooks/deliveries/deliveries.ts';
 import { rolloutDelivery } from '../webhooks/operator-webhook.ts';
 import { samplesOf } from './outcomes.ts';
-import {
-  copyField,
-  formatCopy,
-  formatRollout,
-  isCopyField,
-  parseRollout,
-  type RolloutDraft,
-  type StoredRollout,
-  unknownFields,
-} from './rollout.ts';
+import { formatRollout, parseRollout, type RolloutDraft, type StoredRollout } from './rollout.ts';
 
 /** How a rollout becomes another one; `after` undefined removes it. */
 export interface RolloutStep {
@@ -56,7 +47,6 @@ export interface RolloutStoreOptions {
 /** A rollout as a change finds it. */
 interface Present {
   readonly text: string;
-  readonly copy: string | undefined;
   readonly current: StoredRollout | undefined;
 }
 
@@ -74,22 +64,21 @@ const TRIES = 5;
  * ARGV[1]  the model
  * ARGV[2]  the text of the rollout that is expected, '' for none
  * ARGV[3]  the new text, '' to remove it
- * ARGV[4]  the field of its copy, [5] the copy
- * ARGV[6]  the entry of the history, [7] how many are kept
- * ARGV[8]  retention of the audit log, [9] its facts
- * ARGV[10..]  with a webhook: the other arguments of open_delivery
+ * ARGV[4]  the entry of the history, [5] how many are kept
+ * ARGV[6]  retention of the audit log, [7] its facts
+ * ARGV[8..]  with a webhook: the other arguments of open_delivery
  *
  * Returns 0 when the rollout is another one by now.
  */
 const CHANGE_LUA = `${APPEND_AUDIT_LUA}
 ${OPEN_DELIVERY_LUA}
 if (redis.call('HGET', KEYS[1], ARGV[1]) or '') ~= ARGV[2] then return 0 end
-if ARGV[3] == '' then redis.call('HDEL', KEYS[1], ARGV[1], ARGV[4])
-else redis.call('HSET', KEYS[1], ARGV[1], ARGV[3], ARGV[4], ARGV[5]) end
-redis.call('LPUSH', KEYS[2], ARGV[6])
-redis.call('LTRIM', KEYS[2], 0, ARGV[7] - 1)
-append_audit(KEYS[3], ARGV[8], ARGV[9])
-if KEYS[4] then open_delivery(KEYS[4], KEYS[5], ARGV[10], ARGV[11], ARGV[12], { unpack(ARGV, 13) }) end
+if ARGV[3] == '' then redis.call('HDEL', KEYS[1], ARGV[1])
+else redis.call('HSET', KEYS[1], ARGV[1], ARGV[3]) end
+redis.call('LPUSH', KEYS[2], ARGV[4])
+redis.call('LTRIM', KEYS[2], 0, ARGV[5] - 1)
+append_audit(KEYS[3], ARGV[6], ARGV[7])
+if KEYS[4] then open_delivery(KEYS[4], KEYS[5], ARGV[8], ARGV[9], ARGV[10], { unpack(ARGV, 11) }) end
 return 1`;
 
 export class RolloutStore {
@@ -112,10 +101,9 @@ export class RolloutStore {
   async list(): Promise<ReadonlyMap<string, StoredRollout>> {
     const { redis, keys } = this.#options;
     const stored = await redis.hgetall(keys.rollouts);
-    const models = Object.keys(stored).filter((field) => !isCopyField(field));
     return new Map(
-      models.flatMap((model) => {
-        const rollout = parseRollout(stored[model], stored[copyField(model)]);
+      Object.entries(stored).flatMap(([model, text]) => {
+        const rollout = parseRollout(text);
         return rollout ? [[model, rollout] as const] : [];
       }),
     );
@@ -151,13 +139,13 @@ export class RolloutStore {
     decide: (current: StoredRollout | undefined, analysis: Analysis) => RolloutStep | undefined,
   ): Promise<StoredRollout | undefined> {
     for (let tries = 0; tries < TRIES; tries += 1) {
-      const [text, copy] = await this.#read(model);
-      const current = text === '' ? undefined : parseRollout(text, copy);
+      const text = (await this.#options.redis.hget(this.#options.keys.rollouts, model)) ?? '';
+      const current = text === '' ? undefined : parseRollout(text);
       if (text !== '' && !current)
         throw new LehrError('unavailable', `Another version of Lehr wrote the rollout of ${model}.`);
       const step = decide(current, current ? await this.analysis(current) : NOTHING);
       if (!step) return current;
-      const changed = await this.#write(model, actor, { text, copy, current }, step);
+      const changed = await this.#write(model, actor, { text, current }, step);
       if (changed) return changed.rollout;
     }
     throw new LehrError('conflict', `The rollout of ${model} is being changed by others. Try again.`);
@@ -167,13 +155,12 @@ export class RolloutStore {
   async #write(
     model: string,
     actor: Actor,
-    { text, copy, current }: Present,
+    { text, current }: Present,
     { action, after, reason }: RolloutStep,
   ): Promise<{ readonly rollout: StoredRollout | undefined } | undefined> {
     const { keys, audit, clock, operatorUrl, onChanged } = this.#options;
     const rev = (current?.rev ?? 0) + 1;
-    const isSame = after !== undefined && after.id === current?.id;
-    const next = after && formatRollout(after, rev, isSame ? unknownFields(text, copy) : {});
+    const next = after && formatRollout(after, rev);
     const shown = after ?? current;
     if (!shown) return { rollout: undefined };
     const event: RolloutEvent = {
@@ -196,8 +183,6 @@ export class RolloutStore {
         model,
         text,
         next ?? '',
-        copyField(model),
-        next === undefined ? '' : formatCopy(next),
         JSON.stringify(event),
         HISTORY_KEPT,
         audit.retentionMs,
@@ -211,13 +196,6 @@ export class RolloutStore {
     audit.appended(facts.action);
     onChanged?.({ ...event, model });
     return { rollout: next === undefined ? undefined : parseRollout(next) };
-  }
-
-  /** The text, '' for none, and its copy. */
-  async #read(model: string): Promise<readonly [text: string, copy: string | undefined]> {
-    const { redis, keys } = this.#options;
-    const [text, copy] = await redis.hmget(keys.rollouts, model, copyField(model));
-    return [text ?? '', copy ?? undefined];
   }
 
   #newRecent(): Recent<ReadonlyMap<string, StoredRollout>> {

@@ -1,9 +1,6 @@
-/**
- * The rollout of a model as Redis keeps it: one JSON text per model, and beside it a copy of the fields that were added later. An API
- * process of an older version that changes the rollout drops the fields that it does not know; they are then read from the copy.
- */
+/** The rollout of a model as Redis keeps it, one JSON text per model, and which version it gives to a job. */
 import { createHash } from 'node:crypto';
-import { type LogEvidence, type ModelEntry, NO_EVIDENCE, ROLLOUT_STATES, STICKY_BY } from '@lehr/shared';
+import { type LogEvidence, type ModelEntry, parsedStored, ROLLOUT_STATES, STICKY_BY } from '@lehr/shared';
 import type { RolloutSide } from '@lehr/shared/records';
 import { z } from 'zod';
 
@@ -26,84 +23,25 @@ const StoredRolloutSchema = z.object({
   changed_at: z.number(),
   changed_by: z.string().nullable(),
   reason: z.string().nullable(),
-  /** Absent in rollouts of older versions, which only administrators decided. */
-  auto_rollback: z.boolean().default(false),
-  promote_after: z.number().nullable().default(null),
-  steps: z.array(z.number()).default([]),
+  auto_rollback: z.boolean(),
+  promote_after: z.number().nullable(),
+  steps: z.array(z.number()),
   /** Rises when the share changes or the rollout is paused: from then on its jobs are counted from zero. */
-  stage: z.int().default(1),
+  stage: z.int(),
   /** Logarithms of the evidence of the stages before (contracts/rollouts/evidence.ts). */
-  carried: z.object({ failures: z.number(), slowness: z.number() }).default(NO_EVIDENCE),
+  carried: z.object({ failures: z.number(), slowness: z.number() }),
 });
 export type StoredRollout = z.output<typeof StoredRolloutSchema>;
 
 /** A rollout before it is stored. */
 export type RolloutDraft = Omit<StoredRollout, 'v' | 'rev'>;
 
-/** `unknown` as `unknownFields` returned it. */
-export const formatRollout = (draft: RolloutDraft, rev: number, unknown: object = {}): string =>
-  JSON.stringify({ ...unknown, v: STORED_VERSION, ...draft, rev });
+export const formatRollout = (draft: RolloutDraft, rev: number): string =>
+  JSON.stringify({ v: STORED_VERSION, ...draft, rev });
 
-/** Undefined for what this version of Lehr cannot read. `copy` is what `formatCopy` made. */
-export function parseRollout(text: string, copy?: string): StoredRollout | undefined {
-  const fields = fieldsOf(text);
-  return fields && StoredRolloutSchema.safeParse(withCopy(fields, fieldsOf(copy ?? ''))).data;
-}
-
-/** What follows the name of the model in the field of the copy; no name of a model has this character. */
-const COPY_SUFFIX = '~added';
-
-export const copyField = (model: string): string => `${model}${COPY_SUFFIX}`;
-
-export const isCopyField = (field: string): boolean => field.endsWith(COPY_SUFFIX);
-
-/** The fields that every version knows. */
-const FIRST_FIELDS: readonly string[] = [
-  ...['v', 'id', 'model', 'rev', 'stable', 'canary', 'weight', 'sticky_by', 'state'],
-  ...['created_at', 'changed_at', 'changed_by', 'reason'],
-];
-
-/** The added fields of a stored text, and those by which a later change by an older version is recognised. */
-export function formatCopy(text: string): string {
-  const fields = fieldsOf(text) ?? {};
-  const { id, weight, sticky_by, state } = fields;
-  const added = Object.entries(fields).filter(([name]) => !FIRST_FIELDS.includes(name));
-  return JSON.stringify({ of: { id, weight, sticky_by, state }, added: Object.fromEntries(added) });
-}
-
-/** What a newer version added and this one does not know: kept in the text of the next change of the same rollout. */
-export function unknownFields(text: string, copy: string | undefined): Readonly<Record<string, unknown>> {
-  const fields = fieldsOf(text);
-  if (!fields) return {};
-  const all = withCopy(fields, fieldsOf(copy ?? ''));
-  return Object.fromEntries(Object.entries(all).filter(([name]) => !(name in StoredRolloutSchema.shape)));
-}
-
-type Fields = Readonly<Record<string, unknown>>;
-
-const CopySchema = z.object({
-  of: z.object({ id: z.unknown(), weight: z.unknown(), sticky_by: z.unknown(), state: z.unknown() }),
-  added: z.record(z.string(), z.unknown()),
-});
-
-function withCopy(fields: Fields, copy: Fields | undefined): Fields {
-  const { data } = CopySchema.safeParse(copy);
-  if (data?.of.id === undefined || data.of.id !== fields.id) return fields;
-  const { of, added } = data;
-  const merged = { ...added, ...fields };
-  const isSame = (['weight', 'sticky_by', 'state'] as const).every((name) => of[name] === fields[name]);
-  // An older version changed the share and knows no stages: its jobs must not be counted with those from before.
-  if ('stage' in fields || typeof added.stage !== 'number' || isSame) return merged;
-  return { ...merged, stage: added.stage + 1 };
-}
-
-function fieldsOf(text: string): Fields | undefined {
-  try {
-    return z.record(z.string(), z.unknown()).safeParse(JSON.parse(text)).data;
-  } catch {
-    return undefined;
-  }
-}
+/** Undefined for what this version of Lehr cannot read. */
+export const parseRollout = (text: string): StoredRollout | undefined =>
+  parsedStored(StoredRolloutSchema, text);
 
 /** The version that callers get who are not part of the trial. */
 export const servingVersion = ({ state, stable, canary }: StoredRollout): string =>
