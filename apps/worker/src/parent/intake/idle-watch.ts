@@ -2,7 +2,7 @@
  * Finds a worker that is idle although jobs wait that it could run, for example because the connection that it blocks on is dead
  * and does not show it. Such a worker should be started again.
  */
-import type { Clock, Log } from '@lehr/shared';
+import { type Clock, every, type Log } from '@lehr/shared';
 import type { GroupHead } from '@lehr/shared/queue';
 import { chooseGroup, type RoomOf } from './policy.ts';
 
@@ -24,38 +24,39 @@ const CHECKS = 12;
 
 export class IdleWatch {
   readonly #options: IdleWatchOptions;
-  readonly #stop = new AbortController();
+  #stop: (() => Promise<void>) | undefined;
+  // Idleness is counted in checks and not in time: this process may have been frozen.
+  #idleChecks = 0;
+  #claimsBefore = 0;
 
   constructor(options: IdleWatchOptions) {
     this.#options = options;
   }
 
   start(): void {
-    void this.#run();
+    const { idleMs, claims } = this.#options;
+    this.#claimsBefore = claims();
+    const failed = 'whether this worker is stuck could not be checked; trying again';
+    this.#stop ??= every(idleMs / CHECKS, () => this.#check(), { ...this.#options, failed });
   }
 
   stop(): void {
-    this.#stop.abort();
+    void this.#stop?.();
   }
 
-  async #run(): Promise<void> {
-    const { clock, log, idleMs, claims, onStuck } = this.#options;
-    // Idleness is counted in checks and not in time: this process may have been frozen.
-    let idleChecks = 0;
-    let claimsBefore = claims();
-    while (!this.#stop.signal.aborted) {
-      await clock.sleep(idleMs / CHECKS, this.#stop.signal);
-      const head = await this.#waitingHead();
-      idleChecks = head && claims() === claimsBefore ? idleChecks + 1 : 0;
-      claimsBefore = claims();
-      // A younger job at the head means that other workers claim from this group.
-      if (!head || idleChecks < CHECKS || head.waitedMs < idleMs) continue;
-      log.error(
-        { queue: head.queue, waiting: head.waiting, waitedMs: head.waitedMs },
-        'this worker is idle and claims no jobs although some wait; it exits to be started again',
-      );
-      return onStuck();
-    }
+  async #check(): Promise<void> {
+    const { log, idleMs, claims, onStuck } = this.#options;
+    const head = await this.#waitingHead();
+    this.#idleChecks = head && claims() === this.#claimsBefore ? this.#idleChecks + 1 : 0;
+    this.#claimsBefore = claims();
+    // A younger job at the head means that other workers claim from this group.
+    if (!head || this.#idleChecks < CHECKS || head.waitedMs < idleMs) return;
+    log.error(
+      { queue: head.queue, waiting: head.waiting, waitedMs: head.waitedMs },
+      'this worker is idle and claims no jobs although some wait; it exits to be started again',
+    );
+    this.stop();
+    onStuck();
   }
 
   /** The head that the worker should claim now; undefined when there is none, or Redis does not answer. */
