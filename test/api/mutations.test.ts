@@ -66,7 +66,7 @@ async function knownOf(world: ApiWorld): Promise<Known> {
   const delivery = { job: done.jobId, event: 'job.succeeded', id: 'msg_1' };
   await world.parts.webhooks.deliveries.open(delivery, {
     tenant: DEFAULT_TENANT,
-    secret: DEFAULT_TENANT,
+    signer: DEFAULT_TENANT,
     url: 'https://app.example/hook',
     body: '{}',
     retried: '1',

@@ -117,7 +117,7 @@ export async function webhookWorld(url: string): Promise<WebhookWorld> {
       const events = webhook?.events ?? WEBHOOK_EVENTS;
       return world.submit({
         tenant,
-        webhook: { url: receiver, dialect: 'native', secret: tenant, ...webhook, events: [...events] },
+        webhook: { url: receiver, dialect: 'native', signer: tenant, ...webhook, events: [...events] },
         hook_events: events.join(' '),
       });
     },

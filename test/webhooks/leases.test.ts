@@ -38,7 +38,7 @@ async function dueDelivery(world: WebhookWorld, owner = 'default') {
   const tenant = owner as never;
   await world.hooks.deliveries.open(ref, {
     tenant,
-    secret: tenant,
+    signer: tenant,
     url: 'http://127.0.0.1:9/',
     body: '{}',
     retried: '1',

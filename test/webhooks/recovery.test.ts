@@ -85,7 +85,7 @@ test('A dispatcher that dies between two steps leads to no second webhook id and
     const tenant = 'default' as never;
     await deliveries.open(ref, {
       tenant,
-      secret: tenant,
+      signer: tenant,
       url: receiver.url,
       body: `"${ref.job}"`,
       retried: '1',

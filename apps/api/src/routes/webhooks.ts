@@ -161,7 +161,7 @@ export function webhookRoutes(app: Api, { webhooks, redis }: ApiParts): void {
       const now = await redisNow(redis);
       const id = webhookId(newJobId(), TEST_EVENT);
       const body = JSON.stringify({ type: TEST_EVENT, timestamp: iso(now), data: {} });
-      const message = { id, event: TEST_EVENT, url, secret: tenant, body };
+      const message = { id, event: TEST_EVENT, url, signer: tenant, body };
       const { attempt } = await sender.send(message, now);
       const delivered = attempt.status !== null && attempt.status >= 200 && attempt.status < 300;
       if (delivered) await receivers.markHealthy({ tenant, url });

@@ -129,7 +129,7 @@ export class Dispatcher {
     await deliveries.open(ref, {
       tenant,
       url: webhook.url,
-      secret: webhook.secret,
+      signer: webhook.signer,
       body: JSON.stringify(await renderer.render(recordAtEvent(record, ref.event), ref.event)),
       retried: renderer.retries(ref.event) ? '1' : '0',
       ...(trace !== undefined && { trace }),

@@ -27,7 +27,7 @@ export function hookFields(
   const { url, events = END_EVENTS, dialect = 'native', pointer = '/webhook/url' } = hook;
   checkUrl(egress, url, pointer);
   const unique = [...new Set(events)];
-  return { webhook: { url, events: unique, dialect, secret: owner }, hook_events: unique.join(' ') };
+  return { webhook: { url, events: unique, dialect, signer: owner }, hook_events: unique.join(' ') };
 }
 
 /** Throws `invalid-input` unless requests to this URL are allowed. */

@@ -35,7 +35,7 @@ export function rolloutDelivery(
   const delivery: NewDelivery = {
     tenant: OPERATOR as TenantId,
     url,
-    secret: OPERATOR as TenantId,
+    signer: OPERATOR as TenantId,
     body: JSON.stringify({ type: ref.event, timestamp: at, data: { model, ...data } }),
     retried: '1',
   };

@@ -128,12 +128,12 @@ const PayerSchema = z.object({
   weight: z.number(),
 });
 
-/** Where a job's webhooks go. `secret` is the tenant whose secrets sign them. */
+/** Where a job's webhooks go. `signer` is the tenant whose secrets sign them. */
 const StoredWebhookSchema = z.object({
   url: z.string(),
   events: z.array(z.string()),
   dialect: z.enum(DIALECTS),
-  secret: id<TenantId>(),
+  signer: id<TenantId>(),
 });
 export type StoredWebhook = z.output<typeof StoredWebhookSchema>;
 

@@ -12,7 +12,7 @@ interface Message {
   readonly event: string;
   readonly url: string;
   /** The tenant whose secrets sign it. */
-  readonly secret: TenantId;
+  readonly signer: TenantId;
   /** Sent byte for byte. */
   readonly body: string;
   /** Sent to the receiver, so that its own spans join the trace. */
@@ -46,7 +46,7 @@ export class Sender {
   async send(message: Message, now: number, signal?: AbortSignal): Promise<Sent> {
     const { id, event, url, traceparent } = message;
     const body = Buffer.from(message.body);
-    const secrets = await this.#secrets.signing(message.secret);
+    const secrets = await this.#secrets.signing(message.signer);
     const signed = signedHeaders(id, Math.floor(now / 1000), body, secrets);
     const startedAt = performance.now();
     const facts = { webhook_id: id, event, at: new Date(now).toISOString() };

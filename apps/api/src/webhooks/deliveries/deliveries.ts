@@ -48,7 +48,7 @@ const NewDeliverySchema = z.object({
   tenant: z.custom<TenantId>((value) => typeof value === 'string'),
   url: z.string(),
   /** The tenant whose secrets sign it. */
-  secret: z.custom<TenantId>((value) => typeof value === 'string'),
+  signer: z.custom<TenantId>((value) => typeof value === 'string'),
   /** The exact text that each attempt sends and signs. */
   body: z.string(),
   /** `1` when a failed attempt is retried. */
