@@ -44,7 +44,9 @@ function parsed(text: string): unknown {
   }
 }
 
-test('The check of a JSON body passes no text that is deeper or has more values than it allows', async () => {
+test('The check of a JSON body passes no text that is deeper or has more values than it allows', {
+  tags: ['long'],
+}, async () => {
   const deep = `${'['.repeat(MAX_DEPTH)}${']'.repeat(MAX_DEPTH)}`;
   const report = await guided({
     files: ['api/src/http/bodies/json-shape.ts'],
@@ -59,7 +61,7 @@ test('The check of a JSON body passes no text that is deeper or has more values 
     },
   });
   expect(report.blocks).toBeGreaterThan(10);
-}, 120_000);
+});
 
 test('The multipart reader ends every body with its parts or with a refusal', {
   tags: ['long'],

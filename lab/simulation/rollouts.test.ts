@@ -59,7 +59,9 @@ test('Of 1,000 good rollouts at most 1 % are rolled back, although each is judge
   expect(PAGE).toContain(`rolled back ${alarms.length} of 1,000`);
 });
 
-test('A good version with the larger or the smaller batches is rolled back in at most 1 % of 500 rollouts', () => {
+test('A good version with the larger or the smaller batches is rolled back in at most 1 % of 500 rollouts', {
+  tags: ['long'],
+}, () => {
   const random = new Random(22);
   const alarms: Alarm[] = [];
   for (let i = 0; i < 500; i += 1) {

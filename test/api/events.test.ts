@@ -381,7 +381,9 @@ describe('stream over a socket', () => {
     for await (const event of eventsOf(id, '6')) expect(event).toBeUndefined();
   });
 
-  test('Fifty readers that lose their connections at random each get every event and the end exactly once', async () => {
+  test('Fifty readers that lose their connections at random each get every event and the end exactly once', {
+    tags: ['long'],
+  }, async () => {
     const world = await apiWorld(server.url);
     const { follow } = await served(world);
     const { id } = await world.post();

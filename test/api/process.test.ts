@@ -181,7 +181,9 @@ describe('start that fails', () => {
     await (await started(env)).api.stop();
   });
 
-  test('An API whose folder was emptied while it ran is not ready, and does not start again', async () => {
+  test('An API whose folder was emptied while it ran is not ready, and does not start again', {
+    tags: ['long'],
+  }, async () => {
     const env = await installation(server.url);
     const { api, url } = await started(env);
     await rm(join(env.LEHR_HOME, 'objects/lehr-store'), { recursive: true });

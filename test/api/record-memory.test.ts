@@ -160,7 +160,9 @@ async function namesOf({ parts }: ApiWorld, ids: readonly string[]): Promise<str
   return names.filter((name) => ids.some((id) => name.includes(id)));
 }
 
-test('Of a job that is removed because Redis filled, nothing is left in its queue, and its outputs go when no link to them is valid', async () => {
+test('Of a job that is removed because Redis filled, nothing is left in its queue, and its outputs go when no link to them is valid', {
+  tags: ['long'],
+}, async () => {
   const world = await smallWorld();
   const { parts, worker } = world;
   const { redis, keys } = parts;
@@ -192,7 +194,9 @@ test('Of a job that is removed because Redis filled, nothing is left in its queu
   expect(values).toMatchObject([{ labels: { action: 'leftovers' }, value: due.length }]);
 });
 
-test('A job whose queue entry is still open is removed after its worker has closed it', async () => {
+test('A job whose queue entry is still open is removed after its worker has closed it', {
+  tags: ['long'],
+}, async () => {
   const world = await smallWorld();
   const { parts, worker } = world;
   const { redis, keys } = parts;

@@ -72,7 +72,9 @@ const statusOf = async ({ ask }: Started, key: string): Promise<number> =>
   (await ask('/v1/jobs', undefined, key)).status;
 
 describe('start with another secret', () => {
-  test('A process without the folder of its secrets refuses to start, and names the secret and no value', async () => {
+  test('A process without the folder of its secrets refuses to start, and names the secret and no value', {
+    tags: ['long'],
+  }, async () => {
     const env = without(await configured(), 'LEHR_KEY_PEPPER', 'LEHR_SECRET_KEY');
     const first = await started(env);
     const { key } = await createdKey(first);
@@ -101,7 +103,9 @@ describe('start with another secret', () => {
     expect(await refused({ ...env, LEHR_SECRET_KEY: B })).toContain('LEHR_SECRET_KEY is not the one');
   });
 
-  test('A process refuses to start when it cannot decrypt secrets of a version that stored no fingerprints', async () => {
+  test('A process refuses to start when it cannot decrypt secrets of a version that stored no fingerprints', {
+    tags: ['long'],
+  }, async () => {
     const env = await configured();
     const first = await started(env);
     await first.ask('/v1/webhooks/secret', {});
@@ -113,7 +117,7 @@ describe('start with another secret', () => {
   });
 });
 
-test('A process starts again while Redis is full', async () => {
+test('A process starts again while Redis is full', { tags: ['long'] }, async () => {
   const own = await startRedis();
   onTestFinished(() => own.stop());
   const env = await configured({ LEHR_REDIS_URL: own.url });
@@ -214,7 +218,9 @@ test('The commands of docs/operating.md for a lost secret let the API start with
   expect(await statusOf(second, (await createdKey(second)).key)).toBe(200);
 });
 
-test('The commands of docs/operating.md change the password of a user of Redis while its processes run', async () => {
+test('The commands of docs/operating.md change the password of a user of Redis while its processes run', {
+  tags: ['long'],
+}, async () => {
   const redis = await startRedis();
   onTestFinished(() => redis.stop());
   const apiUrl = asUser(redis.url, 'api');

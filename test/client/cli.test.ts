@@ -173,7 +173,7 @@ describe('lehr watch', () => {
   });
 });
 
-test('lehr jobs lists, filters and shows jobs; lehr cancel cancels them', async () => {
+test('lehr jobs lists, filters and shows jobs; lehr cancel cancels them', { tags: ['long'] }, async () => {
   const api = await servedApi(server.url);
   const lehr = lehrFor(api);
   expect(await lehr(['jobs'])).toMatchObject({ code: 0, stdout: 'No jobs.\n' });
@@ -211,7 +211,7 @@ test('lehr models and lehr queues print tables or JSON', async () => {
   expect(JSON.parse((await lehr(['queues', '--json'])).stdout)).toMatchObject({ data: [{ waiting: 1 }] });
 });
 
-test('lehr keys creates, lists and revokes keys, and shows a key only once', async () => {
+test('lehr keys creates, lists and revokes keys, and shows a key only once', { tags: ['long'] }, async () => {
   const api = await servedApi(server.url);
   const lehr = lehrFor(api);
   const created = await lehr([

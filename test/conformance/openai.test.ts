@@ -84,7 +84,9 @@ test('The model list has one page, in the OpenAI and the Replicate form, and mod
   });
 });
 
-test('A picture to begin at is a field of images.generate, and images.edit is refused with its name', async () => {
+test('A picture to begin at is a field of images.generate, and images.edit is refused with its name', {
+  tags: ['long'],
+}, async () => {
   const stack = await startStack(server, { LEHR_MODELS: await tinyModels({ vaeEncoder: true }) });
   const worker = stack.worker();
   const { client } = openai(stack);
@@ -409,7 +411,9 @@ describe('a held request', () => {
     expect(both).toHaveLength(2);
   });
 
-  test('A request is held for one second less than the timeout of its client', async () => {
+  test('A request is held for one second less than the timeout of its client', {
+    tags: ['long'],
+  }, async () => {
     const stack = await startStack(server);
     const { client } = openai(stack);
     // Warms up the connection, because the first call takes longer.

@@ -289,7 +289,7 @@ describe('the prediction list', () => {
   });
 });
 
-test('A prediction stream has outputs, logs and the end, and needs no key', async () => {
+test('A prediction stream has outputs, logs and the end, and needs no key', { tags: ['long'] }, async () => {
   const stack = await startStack(server);
   const { client, calls } = replicate(stack);
   const worker = stack.worker();
@@ -419,7 +419,9 @@ describe('refused prediction requests', () => {
     expect((await client.predictions.cancel(id)).status).toBe('canceled');
   });
 
-  test('A request to a queue that is too long is a 503 that is not retried, and polls still work', async () => {
+  test('A request to a queue that is too long is a 503 that is not retried, and polls still work', {
+    tags: ['long'],
+  }, async () => {
     const stack = await startStack(server, { LEHR_MAX_WAIT_S: '0.01' });
     // More urgent, so it runs first although it is long.
     const { id } = await stack.post({ steps: 900 }, { priority: 'interactive' });
@@ -487,7 +489,9 @@ describe('a client that loses its connection', () => {
   }
 });
 
-test('When a server stops, it answers held predictions with their current state, and their jobs continue', async () => {
+test('When a server stops, it answers held predictions with their current state, and their jobs continue', {
+  tags: ['long'],
+}, async () => {
   const stack = await startStack(server);
   const jobs = storedJobs(server.url, stack.namespace);
   const { client, calls } = replicate(stack);

@@ -271,7 +271,9 @@ test('A user who may send SYNC and REPLCONF only can make a dump', async () => {
   expect(await readdir(BACKUPS)).toEqual(['lehr.rdb']);
 });
 
-test('A copied append-only log brings the jobs back, and a job whose command is cut is gone whole', async () => {
+test('A copied append-only log brings the jobs back, and a job whose command is cut is gone whole', {
+  tags: ['long'],
+}, async () => {
   const where = await installed();
   const first = await startRedis();
   const lehr = await Running.start(where, first.url);

@@ -133,7 +133,7 @@ async function operatorEvents({ operator }: CanaryWorld, count: number): Promise
 }
 
 test('A version that fails one job in five is rolled back, although the process that judges it is killed, and no job is lost', {
-  timeout: 240_000,
+  tags: ['long'],
 }, async () => {
   const world = await canaryWorld({ faulty: true });
   await world.first.rollouts.deploy('tiny', {

@@ -263,4 +263,4 @@ test('A second SIGTERM to the command ends workers that still drain, and the com
   clearInterval(again);
   expect(stdout).toContain('"msg":"a worker of the fleet has ended"');
   expect(code).toBe(0);
-}, 60_000);
+});

@@ -81,7 +81,9 @@ test('An uploaded file by its link, by its id and inline gives the same picture,
   expect(await pixelsOf(stack, ((await again.json()) as Job).id)).toBe(byLink);
 });
 
-test('A workflow refines the picture of an earlier node, and is deleted with both', async () => {
+test('A workflow refines the picture of an earlier node, and is deleted with both', {
+  tags: ['long'],
+}, async () => {
   const stack = await newStack();
   await Promise.all([stack.worker(), stack.worker()]);
   const base = { id: 'base', type: 'text-to-image', input: { prompt: 'a red circle', seed: 1 } };

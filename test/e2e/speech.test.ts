@@ -63,7 +63,9 @@ describe('speech to text', () => {
     expect(metrics?.audio_seconds).toBeCloseTo(2.37, 1);
   });
 
-  test('The texts of the output events of a transcription join to its transcript', async () => {
+  test('The texts of the output events of a transcription join to its transcript', {
+    tags: ['long'],
+  }, async () => {
     const stack = await startSpeechStack();
     const { id } = await submit(stack, {
       type: 'speech-to-text',

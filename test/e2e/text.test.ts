@@ -50,7 +50,9 @@ test('A job of each type is answered with what transformers computes, and its ti
   }
 });
 
-test('A job is charged for the tokens that the model read, not for the length of the texts that it cut', async () => {
+test('A job is charged for the tokens that the model read, not for the length of the texts that it cut', {
+  tags: ['long'],
+}, async () => {
   const stack = await textStack(server, ['bert-sentences']);
   const texts = Array.from({ length: 10 }, () => 'circle '.repeat(9000));
   const job = await run(stack, 'text-embedding', { texts, truncate: true });
@@ -92,6 +94,7 @@ function engineOf(worker: number): number {
 
 test.runIf(process.platform === 'linux')(
   'After a kill -9 of the engine in the middle of jobs of texts, all of them succeed in their first attempt',
+  { tags: ['long'] },
   async () => {
     const stack = await textStack(server, ['bert-sentences']);
     const texts = Array.from({ length: 2000 }, (_, i) => `${'circle '.repeat(40)}number ${i}`);

@@ -83,19 +83,17 @@ async function world(env: Record<string, string> = {}): Promise<World> {
 const count = ({ lines }: LehrProcess, message: string): number =>
   lines.filter(({ msg }) => msg === message).length;
 
-test(
-  'A model that is added to models.yaml is offered and opened while API and worker run',
-  WHOLE,
-  async () => {
-    const { reload, offered, opened, post, over, worker1 } = await world();
-    await reload(entry('tiny'), entry('second'));
-    await expect.poll(offered, PATIENT).toEqual(['tiny', 'second']);
-    const job = await post({ steps: 2 }, { model: 'second' });
-    expect(await over(job.id)).toMatchObject({ status: 'succeeded', model: 'second@1' });
-    expect(await opened()).toEqual(['tiny', 'second']);
-    expect(count(worker1, 'worker serves')).toBe(1);
-  },
-);
+test('A model that is added to models.yaml is offered and opened while API and worker run', {
+  timeout: 240_000,
+}, async () => {
+  const { reload, offered, opened, post, over, worker1 } = await world();
+  await reload(entry('tiny'), entry('second'));
+  await expect.poll(offered, PATIENT).toEqual(['tiny', 'second']);
+  const job = await post({ steps: 2 }, { model: 'second' });
+  expect(await over(job.id)).toMatchObject({ status: 'succeeded', model: 'second@1' });
+  expect(await opened()).toEqual(['tiny', 'second']);
+  expect(count(worker1, 'worker serves')).toBe(1);
+});
 
 test('A model that is added with a source is fetched by the running worker', { tags: ['long'] }, async () => {
   const hub = await startHub(await tinyModelFiles());
@@ -166,7 +164,9 @@ test('A model of which a file is written in place is reported, and opened again 
   expect((await over((await post({ steps: 2 })).id)).status).toBe('succeeded');
 });
 
-test('A models.yaml that cannot be used is reported, and the earlier models stay', WHOLE, async () => {
+test('A models.yaml that cannot be used is reported, and the earlier models stay', {
+  tags: ['long'],
+}, async () => {
   const { api, worker1, write, reload, offered, post, over, ask, workerText } = await world();
   await write('models: [ { name: tiny, task: paint } ]\n');
   for (const each of [api, worker1]) each.signal('SIGHUP');

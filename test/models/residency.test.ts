@@ -16,7 +16,6 @@ beforeAll(async () => {
 });
 afterAll(() => redis.stop());
 
-const WHOLE = { timeout: 240_000 };
 const PATIENT = { timeout: 60_000 };
 /** Less than the files of two tiny models, so that one is open at a time. */
 const FOR_ONE = { LEHR_MODEL_MEMORY_MB: '0.5' };
@@ -64,28 +63,26 @@ async function enginePid({ pid }: LehrProcess): Promise<number> {
 const count = ({ lines }: LehrProcess, message: string): number =>
   lines.filter(({ msg }) => msg === message).length;
 
-test(
-  'With memory for one model, the jobs of two end, and each model is loaded when the other has no jobs',
-  WHOLE,
-  async () => {
-    const { draw, over, worker, listed } = await world();
-    const first = await draw('second');
-    const lehr = await worker(FOR_ONE);
-    // The one with a waiting job is loaded first, though it is the second of models.yaml.
-    expect(await lehr.logged('model is being loaded')).toMatchObject({ model: 'second@1' });
-    expect((await over(first.id)).status).toBe('succeeded');
-    const ids: string[] = [];
-    for (const model of ['tiny', 'second', 'tiny', 'tiny', 'second']) ids.push((await draw(model)).id);
-    for (const id of ids) expect((await over(id)).status).toBe('succeeded');
-    await lehr.logged('model closed');
-    // Each load follows the unloading of the other model.
-    expect(count(lehr, 'model opened')).toBe(count(lehr, 'model closed') + 1);
-    expect(count(lehr, 'model opened')).toBeLessThanOrEqual(6);
-    await expect
-      .poll(async () => Object.values(await listed()).map(({ problem }) => problem))
-      .toEqual([null, null]);
-  },
-);
+test('With memory for one model, the jobs of two end, and each model is loaded when the other has no jobs', {
+  timeout: 240_000,
+}, async () => {
+  const { draw, over, worker, listed } = await world();
+  const first = await draw('second');
+  const lehr = await worker(FOR_ONE);
+  // The one with a waiting job is loaded first, though it is the second of models.yaml.
+  expect(await lehr.logged('model is being loaded')).toMatchObject({ model: 'second@1' });
+  expect((await over(first.id)).status).toBe('succeeded');
+  const ids: string[] = [];
+  for (const model of ['tiny', 'second', 'tiny', 'tiny', 'second']) ids.push((await draw(model)).id);
+  for (const id of ids) expect((await over(id)).status).toBe('succeeded');
+  await lehr.logged('model closed');
+  // Each load follows the unloading of the other model.
+  expect(count(lehr, 'model opened')).toBe(count(lehr, 'model closed') + 1);
+  expect(count(lehr, 'model opened')).toBeLessThanOrEqual(6);
+  await expect
+    .poll(async () => Object.values(await listed()).map(({ problem }) => problem))
+    .toEqual([null, null]);
+});
 
 test('A model with a job in hand is not closed before that has ended, and its waiting jobs run later', {
   tags: ['long'],

@@ -125,7 +125,9 @@ describe.each(['nginx', 'caddy'] as const)('%s', (name) => {
   });
 });
 
-test('Without LEHR_TRUSTED_PROXIES, or from another address, X-Forwarded-For has no effect', async () => {
+test('Without LEHR_TRUSTED_PROXIES, or from another address, X-Forwarded-For has no effect', {
+  tags: ['long'],
+}, async () => {
   const body = { tenant: 'acme' };
   const claim = { 'x-forwarded-for': '203.0.113.9' };
   for (const trusted of ['', '10.0.0.0/8']) {

@@ -58,7 +58,9 @@ test.each(['throws', 'throws quietly'] as const)(
   },
 );
 
-test('An interrupted bench leaves neither its Redis nor another process behind', async () => {
+test('An interrupted bench leaves neither its Redis nor another process behind', {
+  tags: ['long'],
+}, async () => {
   const bench = new Launched({ clone: ROOT, script: 'lab', args: ['bench', 'claim', '--quick'], env: {} });
   onTestFinished(() => bench.killAll());
   await bench.prints(/1 of 1: claim of/);

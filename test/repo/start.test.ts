@@ -147,7 +147,7 @@ test('A later start names the file of the key and a card, can have a port for op
 });
 
 test('With --workers auto the first picture starts the first worker, and nothing is left at the end', {
-  timeout: START_MS,
+  tags: ['long'],
 }, async () => {
   const { home, url, start } = await installation('.lehr-auto');
   const lehr = start({}, '--workers', 'auto');
@@ -161,7 +161,7 @@ test('With --workers auto the first picture starts the first worker, and nothing
 });
 
 test('With --workers 0 no worker runs, and a receiver on this machine needs no setting', {
-  tags: ['long'],
+  timeout: START_MS,
 }, async () => {
   const { home, url, start } = await installation('.lehr-none');
   const lehr = start({}, '--workers', '0');
@@ -284,7 +284,7 @@ test('npm start refuses an option that it does not have, and names those that it
 });
 
 test('An address that other machines can reach is refused without a configured key', {
-  timeout: START_MS,
+  tags: ['long'],
 }, async () => {
   const { env } = await installation('.lehr-open');
   const lehr = new Launched({ clone: clone.path, env: { ...env, LEHR_HOST: '0.0.0.0' } });

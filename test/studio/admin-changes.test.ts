@@ -14,7 +14,6 @@ import { DESK, faultsOf } from './look-at.ts';
 import { demoStack, enter, openStudio, studioWorld } from './studio-world.ts';
 
 const world = studioWorld();
-const LONG = { timeout: 240_000 };
 
 const rolloutOf = async (stack: Stack) =>
   RolloutSchema.parse(await (await stack.ask('GET', '/v1/rollouts/brush')).json());
@@ -97,48 +96,46 @@ describe.skipIf(!chromiumPath)('changes of an administrator', () => {
     expect(complaints).toEqual([]);
   });
 
-  test(
-    'The limits of a key are changed in the studio, and what the API refuses is shown at its field',
-    LONG,
-    async () => {
-      const stack = await demoStack(world.redis);
-      const { id } = NewApiKeySchema.parse(
-        await (await stack.ask('POST', '/v1/keys', { tenant: 'acme', name: 'render farm' })).json(),
-      );
-      const limits = async () => {
-        const { data } = ApiKeyListSchema.parse(await (await stack.ask('GET', '/v1/keys')).json());
-        return data.find((key) => key.id === id)?.limits;
-      };
-      const { page, complaints } = await openStudio(world.browser, { viewport: DESK });
-      await page.goto(stack.url);
-      await page.getByLabel('API key').fill(stack.key);
-      await page.keyboard.press('Enter');
-      await page.locator('#prompt').waitFor();
-      await page.goto(`${stack.url}/studio/admin/keys`);
-      const open = page.getByRole('button', { name: 'Change the limits of render farm' });
-      await open.click();
-      const dialog = page.getByRole('dialog', { name: 'Limits of render farm' });
-      await dialog.getByLabel('Unfinished jobs of the tenant').fill('25');
-      await dialog.getByLabel('Waiting jobs of the tenant').fill('10');
-      await dialog.getByLabel('Event streams').fill('');
-      await dialog.getByLabel('Most urgent class').selectOption('standard');
-      expect(await faultsOf(page)).toEqual([]);
-      await dialog.getByRole('button', { name: 'Save' }).click();
-      await page.locator('.toast', { hasText: 'The limits are changed' }).waitFor();
-      const changed = { max_jobs: 25, max_queued: 10, max_streams: null, max_priority: 'standard' };
-      expect(await limits()).toMatchObject(changed);
-      await page.getByText('25 unfinished jobs, 10 waiting jobs').waitFor();
-      expect(complaints).toEqual([]);
+  test('The limits of a key are changed in the studio, and what the API refuses is shown at its field', {
+    tags: ['long'],
+  }, async () => {
+    const stack = await demoStack(world.redis);
+    const { id } = NewApiKeySchema.parse(
+      await (await stack.ask('POST', '/v1/keys', { tenant: 'acme', name: 'render farm' })).json(),
+    );
+    const limits = async () => {
+      const { data } = ApiKeyListSchema.parse(await (await stack.ask('GET', '/v1/keys')).json());
+      return data.find((key) => key.id === id)?.limits;
+    };
+    const { page, complaints } = await openStudio(world.browser, { viewport: DESK });
+    await page.goto(stack.url);
+    await page.getByLabel('API key').fill(stack.key);
+    await page.keyboard.press('Enter');
+    await page.locator('#prompt').waitFor();
+    await page.goto(`${stack.url}/studio/admin/keys`);
+    const open = page.getByRole('button', { name: 'Change the limits of render farm' });
+    await open.click();
+    const dialog = page.getByRole('dialog', { name: 'Limits of render farm' });
+    await dialog.getByLabel('Unfinished jobs of the tenant').fill('25');
+    await dialog.getByLabel('Waiting jobs of the tenant').fill('10');
+    await dialog.getByLabel('Event streams').fill('');
+    await dialog.getByLabel('Most urgent class').selectOption('standard');
+    expect(await faultsOf(page)).toEqual([]);
+    await dialog.getByRole('button', { name: 'Save' }).click();
+    await page.locator('.toast', { hasText: 'The limits are changed' }).waitFor();
+    const changed = { max_jobs: 25, max_queued: 10, max_streams: null, max_priority: 'standard' };
+    expect(await limits()).toMatchObject(changed);
+    await page.getByText('25 unfinished jobs, 10 waiting jobs').waitFor();
+    expect(complaints).toEqual([]);
 
-      await open.click();
-      await dialog.getByLabel('Share of the longest wait').fill('5');
-      await dialog.getByRole('button', { name: 'Save' }).click();
-      await dialog.locator('#limit-max_backlog_share-problem', { hasText: /\S/ }).waitFor();
-      expect(await limits()).toMatchObject(changed);
-      await page.keyboard.press('Escape');
-      await dialog.waitFor({ state: 'hidden' });
-      // The browser reports every refused request.
-      expect(complaints).toEqual([expect.stringContaining('422')]);
-    },
-  );
+    await open.click();
+    await dialog.getByLabel('Share of the longest wait').fill('5');
+    await dialog.getByRole('button', { name: 'Save' }).click();
+    await dialog.locator('#limit-max_backlog_share-problem', { hasText: /\S/ }).waitFor();
+    expect(await limits()).toMatchObject(changed);
+    await page.keyboard.press('Escape');
+    await dialog.waitFor({ state: 'hidden' });
+    // The browser reports every refused request.
+    expect(complaints).toEqual([expect.stringContaining('422')]);
+  });
 });

@@ -44,7 +44,9 @@ interface Seen {
 }
 
 describe.skipIf(!chromiumPath)('a belt with 200 samples', () => {
-  test('A reading moves tiles by their style alone, and what moves between two readings is composited', async () => {
+  test('A reading moves tiles by their style alone, and what moves between two readings is composited', {
+    tags: ['long'],
+  }, async () => {
     const stack = await demoStack(world.redis);
     const { page, complaints } = await openStudio(world.browser, { viewport: DESK });
     await enter(page, stack);

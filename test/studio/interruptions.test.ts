@@ -124,13 +124,13 @@ describe.skipIf(!chromiumPath)('a studio that is interrupted', () => {
     expect(await page.locator('.talk').getAttribute('data-state')).toBe('idle');
   });
 
-  test('A recording ends by itself after ten minutes', async () => {
+  test('A recording ends by itself after ten minutes', { tags: ['long'] }, async () => {
     const { page } = await recordingPage({ hasClock: true });
     await page.clock.fastForward('10:01');
     await expect.poll(() => page.locator('.talk').getAttribute('data-state')).toBe('idle');
   });
 
-  test('While a recording is sent, no second one can be made and lost', async () => {
+  test('While a recording is sent, no second one can be made and lost', { tags: ['long'] }, async () => {
     const { page, stack } = await recordingPage();
     let send = (): void => {};
     const isAllowed = new Promise<void>((resolve) => {

@@ -11,10 +11,11 @@ import { checkView, DESK, faultsOf } from './look-at.ts';
 import { demoStack, enter, openStudio, studioWorld } from './studio-world.ts';
 
 const world = studioWorld();
-const LONG = { timeout: 240_000 };
 
 describe.skipIf(!chromiumPath)('the job page', () => {
-  test('A failed delivery is shown with its answer, and one button sends the event again', async () => {
+  test('A failed delivery is shown with its answer, and one button sends the event again', {
+    tags: ['long'],
+  }, async () => {
     const stack = await demoStack(world.redis, { LEHR_EGRESS_ALLOW: '*' });
     const receiver = await webhookReceiver();
     receiver.answer({ status: 500, body: 'the receiver is broken' });
@@ -37,59 +38,59 @@ describe.skipIf(!chromiumPath)('the job page', () => {
     expect(complaints).toEqual([]);
   });
 
-  test(
-    'A failed job says why in the gallery, and is retried, opened in Make and deleted from its page',
-    LONG,
-    async () => {
-      const stack = await demoStack(world.redis);
-      const prompt = 'a small ring left of a large heart on a white and green background, '.repeat(30).trim();
-      const { id } = await stack.post({ prompt, steps: 7, seed: 81, width: 128, height: 192 });
-      await storedJobs(world.redis.url, stack.namespace).fail(id as JobId);
-      const { page, complaints } = await openStudio(world.browser, { viewport: DESK });
-      await enter(page, stack);
-      await page.getByRole('link', { name: 'Gallery' }).click();
-      await page.locator('.tile-face', { hasText: 'NaN at step 3' }).waitFor();
-      expect(await faultsOf(page)).toEqual([]);
+  test('A failed job says why in the gallery, and is retried, opened in Make and deleted from its page', {
+    timeout: 240_000,
+  }, async () => {
+    const stack = await demoStack(world.redis);
+    const prompt = 'a small ring left of a large heart on a white and green background, '.repeat(30).trim();
+    const { id } = await stack.post({ prompt, steps: 7, seed: 81, width: 128, height: 192 });
+    await storedJobs(world.redis.url, stack.namespace).fail(id as JobId);
+    const { page, complaints } = await openStudio(world.browser, { viewport: DESK });
+    await enter(page, stack);
+    await page.getByRole('link', { name: 'Gallery' }).click();
+    await page.locator('.tile-face', { hasText: 'NaN at step 3' }).waitFor();
+    expect(await faultsOf(page)).toEqual([]);
 
-      await page.locator('.tile-link').click();
-      const head = page.getByRole('heading', { level: 1 });
-      const height = async () => (await head.boundingBox())?.height ?? 0;
-      expect(await height()).toBeLessThan(150);
-      await page.getByRole('button', { name: 'Show all' }).first().click();
-      await expect.poll(height).toBeGreaterThan(300);
-      expect(await head.textContent()).toBe(prompt);
-      await page.getByRole('button', { name: 'Show less' }).click();
-      await expect.poll(height).toBeLessThan(150);
-      await checkView(page, 'a failed job');
+    await page.locator('.tile-link').click();
+    const head = page.getByRole('heading', { level: 1 });
+    const height = async () => (await head.boundingBox())?.height ?? 0;
+    expect(await height()).toBeLessThan(150);
+    await page.getByRole('button', { name: 'Show all' }).first().click();
+    await expect.poll(height).toBeGreaterThan(300);
+    expect(await head.textContent()).toBe(prompt);
+    await page.getByRole('button', { name: 'Show less' }).click();
+    await expect.poll(height).toBeLessThan(150);
+    await checkView(page, 'a failed job');
 
-      await page.getByRole('button', { name: 'Open in Make' }).click();
-      await expect.poll(() => page.locator('#prompt').inputValue()).toBe(prompt);
-      expect(await page.locator('#seed').inputValue()).toBe('81');
-      expect(await page.getByRole('spinbutton', { name: 'Steps' }).inputValue()).toBe('7');
-      await page.getByText('128 × 192').waitFor();
+    await page.getByRole('button', { name: 'Open in Make' }).click();
+    await expect.poll(() => page.locator('#prompt').inputValue()).toBe(prompt);
+    expect(await page.locator('#seed').inputValue()).toBe('81');
+    expect(await page.getByRole('spinbutton', { name: 'Steps' }).inputValue()).toBe('7');
+    await page.getByText('128 × 192').waitFor();
 
-      await page.goto(`${stack.url}/studio/jobs/${id}`);
-      await page.getByRole('button', { name: 'Retry' }).click();
-      await page.getByText(/\d in line$/).waitFor();
-      const retried = page.url().split('/').at(-1) as JobId;
-      expect(await jobOf(stack, retried)).toMatchObject({ retried_from: id, status: 'queued' });
+    await page.goto(`${stack.url}/studio/jobs/${id}`);
+    await page.getByRole('button', { name: 'Retry' }).click();
+    await page.getByText(/\d in line$/).waitFor();
+    const retried = page.url().split('/').at(-1) as JobId;
+    expect(await jobOf(stack, retried)).toMatchObject({ retried_from: id, status: 'queued' });
 
-      await page.goto(`${stack.url}/studio/admin/dead-letters`);
-      await page.getByRole('button', { name: `Retry ${id}` }).click();
-      await page.getByText(/\d in line$/).waitFor();
-      expect(page.url()).not.toContain(retried);
-      expect(await jobOf(stack, page.url().split('/').at(-1) ?? '')).toMatchObject({ retried_from: id });
+    await page.goto(`${stack.url}/studio/admin/dead-letters`);
+    await page.getByRole('button', { name: `Retry ${id}` }).click();
+    await page.getByText(/\d in line$/).waitFor();
+    expect(page.url()).not.toContain(retried);
+    expect(await jobOf(stack, page.url().split('/').at(-1) ?? '')).toMatchObject({ retried_from: id });
 
-      await page.goto(`${stack.url}/studio/jobs/${id}`);
-      await page.getByRole('button', { name: 'Delete' }).click();
-      await page.locator('dialog').getByRole('button', { name: 'Delete' }).click();
-      await expect.poll(() => page.locator('.tile').count()).toBe(2);
-      expect((await stack.ask('GET', `/v1/jobs/${id}`)).status).toBe(404);
-      expect(complaints).toEqual([]);
-    },
-  );
+    await page.goto(`${stack.url}/studio/jobs/${id}`);
+    await page.getByRole('button', { name: 'Delete' }).click();
+    await page.locator('dialog').getByRole('button', { name: 'Delete' }).click();
+    await expect.poll(() => page.locator('.tile').count()).toBe(2);
+    expect((await stack.ask('GET', `/v1/jobs/${id}`)).status).toBe(404);
+    expect(complaints).toEqual([]);
+  });
 
-  test('A workflow is a picture of its nodes, and each node that has a job leads to it', async () => {
+  test('A workflow is a picture of its nodes, and each node that has a job leads to it', {
+    tags: ['long'],
+  }, async () => {
     const stack = await demoStack(world.redis);
     const audio = await stack.upload('circle.wav', await readFile(new URL('en_circle.wav', SAMPLES)));
     const nodes = [

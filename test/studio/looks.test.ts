@@ -127,7 +127,9 @@ describe.skipIf(!chromiumPath)('the looks of the studio', () => {
     },
   );
 
-  test('The first load has at most 120 kB of compressed script, and asks no other server', async () => {
+  test('The first load has at most 120 kB of compressed script, and asks no other server', {
+    tags: ['long'],
+  }, async () => {
     const stack = await demoStack(world.redis);
     const { page } = await openStudio(world.browser);
     const asked: string[] = [];

@@ -24,55 +24,50 @@ async function endSessions({ namespace }: Stack): Promise<void> {
   expect(await redis.del(...ended)).toBe(1);
 }
 
-/** Two pictures, a recording and a browser, on a machine that runs other tests as well. */
-const LONG = { timeout: 240_000 };
-
 describe.skipIf(!chromiumPath)('the studio', () => {
-  test(
-    'A prompt becomes a picture, which is seen before it is finished and is found again in the gallery',
-    LONG,
-    async () => {
-      const stack = await demoStack(world.redis);
-      const { page, complaints } = await openStudio(world.browser);
-      await enter(page, stack);
-      await make(page, `${PROMPT}${', flat'.repeat(60)}`);
-      // The page follows the job before a worker starts: a worker makes previews only of jobs that it knows to be followed.
-      await page.getByText('Next in line').waitFor();
-      await stack.worker();
-      await page.locator('.pane-preview').waitFor();
-      expect(await page.locator('.result').count()).toBe(0);
-      await finished(page);
-      const cut = page.getByText(/^The model read 77 of 1\d\d tokens of the prompt/);
-      await cut.waitFor();
-      const [first] = await jobsOf(stack);
-      expect(first.input.steps).toBe(20);
+  test('A prompt becomes a picture, which is seen before it is finished and is found again in the gallery', {
+    timeout: 240_000,
+  }, async () => {
+    const stack = await demoStack(world.redis);
+    const { page, complaints } = await openStudio(world.browser);
+    await enter(page, stack);
+    await make(page, `${PROMPT}${', flat'.repeat(60)}`);
+    // The page follows the job before a worker starts: a worker makes previews only of jobs that it knows to be followed.
+    await page.getByText('Next in line').waitFor();
+    await stack.worker();
+    await page.locator('.pane-preview').waitFor();
+    expect(await page.locator('.result').count()).toBe(0);
+    await finished(page);
+    const cut = page.getByText(/^The model read 77 of 1\d\d tokens of the prompt/);
+    await cut.waitFor();
+    const [first] = await jobsOf(stack);
+    expect(first.input.steps).toBe(20);
 
-      await page.getByRole('button', { name: 'Again with this seed' }).click();
-      await expect.poll(async () => (await jobsOf(stack)).length).toBe(2);
-      await finished(page);
-      const seeds = (await jobsOf(stack)).map(({ input }) => input.seed);
-      expect(seeds).toEqual([first.input.seed, first.input.seed]);
+    await page.getByRole('button', { name: 'Again with this seed' }).click();
+    await expect.poll(async () => (await jobsOf(stack)).length).toBe(2);
+    await finished(page);
+    const seeds = (await jobsOf(stack)).map(({ input }) => input.seed);
+    expect(seeds).toEqual([first.input.seed, first.input.seed]);
 
-      await page.getByRole('link', { name: 'Gallery' }).click();
-      await expect.poll(() => page.locator('.tile').count()).toBe(2);
-      await page.getByPlaceholder('Search prompts').fill('green');
-      await expect.poll(() => page.locator('.tile').count()).toBe(0);
-      await page.getByPlaceholder('Search prompts').fill('RED circle');
-      await expect.poll(() => page.locator('.tile').count()).toBe(2);
-      await page.locator('.tile').first().getByRole('button').click();
-      await page.locator('dialog').getByRole('button', { name: 'Delete' }).click();
-      await expect.poll(() => page.locator('.tile').count()).toBe(1);
+    await page.getByRole('link', { name: 'Gallery' }).click();
+    await expect.poll(() => page.locator('.tile').count()).toBe(2);
+    await page.getByPlaceholder('Search prompts').fill('green');
+    await expect.poll(() => page.locator('.tile').count()).toBe(0);
+    await page.getByPlaceholder('Search prompts').fill('RED circle');
+    await expect.poll(() => page.locator('.tile').count()).toBe(2);
+    await page.locator('.tile').first().getByRole('button').click();
+    await page.locator('dialog').getByRole('button', { name: 'Delete' }).click();
+    await expect.poll(() => page.locator('.tile').count()).toBe(1);
 
-      await page.locator('.tile-link').click();
-      await page.locator('.phases').waitFor();
-      await cut.waitFor();
-      await expect.poll(() => page.locator('.event-type').allTextContents()).toContain('job.succeeded');
-      expect(await page.locator('.snippet').textContent()).toContain(PROMPT);
-      expect(complaints).toEqual([]);
-    },
-  );
+    await page.locator('.tile-link').click();
+    await page.locator('.phases').waitFor();
+    await cut.waitFor();
+    await expect.poll(() => page.locator('.event-type').allTextContents()).toContain('job.succeeded');
+    expect(await page.locator('.snippet').textContent()).toContain(PROMPT);
+    expect(complaints).toEqual([]);
+  });
 
-  test('Escape cancels a waiting job, and the page says so', async () => {
+  test('Escape cancels a waiting job, and the page says so', { tags: ['long'] }, async () => {
     const stack = await demoStack(world.redis);
     const { page, complaints } = await openStudio(world.browser);
     await enter(page, stack);

@@ -79,7 +79,9 @@ test('After a thousand cancels at random moments each job has exactly one end, r
   expect(Math.max(...load)).toBeLessThan(0.001);
 });
 
-test('A cancel that is published while the connection of the worker for announcements is down stops the job', async () => {
+test('A cancel that is published while the connection of the worker for announcements is down stops the job', {
+  tags: ['long'],
+}, async () => {
   const world = await workerWorld(server.url);
   // As a job that makes no progress, whose cancel no write of progress finds.
   const times = { followCheckEveryMs: 600_000 };

@@ -101,7 +101,9 @@ test('A sleeping worker finds a job of a size that was never requested before', 
   expect(record).toMatchObject({ state: 'succeeded', output: { images: [{ width: 96, height: 72 }] } });
 });
 
-test('The field that the engine refuses a sample for is named in the record of its job', async () => {
+test('The field that the engine refuses a sample for is named in the record of its job', {
+  tags: ['long'],
+}, async () => {
   const world = await workerWorld(server.url);
   await world.simulated();
   const record = await world.reached(await world.draw({ steps: 60, sampler: 'lcm' }));

@@ -343,7 +343,9 @@ test('A store that stays unavailable fails no job: finished jobs go back to the 
   }
 });
 
-test('A job whose own output cannot be stored fails with a retryable error while the store works', async () => {
+test('A job whose own output cannot be stored fails with a retryable error while the store works', {
+  tags: ['long'],
+}, async () => {
   const world = await workerWorld(server.url);
   await world.simulated({ latency: SLOW, times: { storeRetryMs: 300 } });
   await expectAllDone(world, [await world.draw()]);
