@@ -1,5 +1,5 @@
 /**
- * A job's record: its state as the API reads it. queue/accept.lua writes the first state, transition.lua every later one.
+ * A job's record: its state as the API reads it. create.lua writes the first state, transition.lua every later one.
  *
  *                      +----------- requeue ------------+
  *                      v                                |
