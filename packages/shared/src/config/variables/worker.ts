@@ -21,7 +21,8 @@ export const WORKER_ENV = {
     })
     .default('auto')
     .meta({
-      description: 'Most rows in one batch of pictures, of windows of speech or of texts; `auto` measures from which count on more rows gain nothing.',
+      description:
+        'Most rows in one batch of pictures, of windows of speech or of texts; `auto` measures from which count on more rows gain nothing.',
     }),
   LEHR_MODEL_MEMORY_MB: positive.optional().meta({
     description:
