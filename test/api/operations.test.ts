@@ -4,6 +4,7 @@ import { countsOf, writeApiCounts } from '../../apps/api/src/operations/api-coun
 import {
   type Clock,
   DeadLettersSchema,
+  firstJobIdAt,
   type JobId,
   newJobId,
   reportRunning,
@@ -76,6 +77,17 @@ test('The use of each tenant has its jobs by hour, and what waits and runs', asy
   expect(hours[0].slice(0, 22)).toEqual(Array(22).fill(0));
   const total = (of: 'waiting' | 'running') => usage.tenants.reduce((sum, each) => sum + each[of], 0);
   expect([total('waiting'), total('running')]).toEqual([2, 1]);
+});
+
+test('A job of an API whose clock is ahead counts in the last hour', async () => {
+  const world = await apiWorld(server.url);
+  const ada = await keyHolder(world, 'ada');
+  expect((await ada.ask('POST', '/v1/jobs', PICTURE)).status).toBe(202);
+  const { redis, keys } = world.parts;
+  const later = `${firstJobIdAt(Date.now() + 60_000)}0000000000000000`;
+  await redis.zadd(keys.jobsOf('ada' as TenantId), 0, later);
+  const usage: Usage = UsageSchema.parse(await read(world, '/v1/usage'));
+  expect(usage.tenants[0].jobs_by_hour.at(-1)).toBe(2);
 });
 
 test('Dead letters are the failed jobs of all tenants without their inputs, and what could not be read', async () => {

@@ -63,8 +63,9 @@ export class TenantUseView {
       .hgetall(keys.loadOf(tenant));
     for (let hour = HOURS; hour > 0; hour -= 1) {
       const from = firstJobIdAt(now - hour * HOUR_MS);
-      const to = firstJobIdAt(now - (hour - 1) * HOUR_MS);
-      pipeline.zlexcount(keys.jobsOf(tenant), `[${from}`, `(${to}`);
+      // The clock of another API may be ahead of this one.
+      const end = hour === 1 ? '+' : `(${firstJobIdAt(now - (hour - 1) * HOUR_MS)}`;
+      pipeline.zlexcount(keys.jobsOf(tenant), `[${from}`, end);
     }
     const [replies, { stored_mb }] = await Promise.all([pipeline.exec(), storage.usage(tenant)]);
     const values = (replies ?? []).map(([error, value]) => {
