@@ -100,7 +100,8 @@ test('The commands of docs/tuning.md work', WHOLE, async () => {
   const env = { LEHR_HOME: home, LEHR_MODELS: models, LEHR_DEVICE: 'cpu', LEHR_THREADS: '1', MODEL: 'tiny' };
   const { run } = await lehrShell(env);
   const stdout = await run(blocks[0].text);
-  expect(stdout).toMatch(/^row cap +32 /m);
+  // How many are tried depends on their speeds.
+  expect(stdout).toMatch(/^row cap +\d+ .* chosen$/m);
   expect(stdout).toContain(`entered in ${models}`);
   expect(parseRegistry(await readFile(models, 'utf8')).models[0].versions[0].tuned).toMatchObject({
     cpu: { threads: 1, row_cap: expect.any(Number) },
