@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { shownLine } from './log-line.ts';
+import { parseLogLine, readableLine, shownLine } from './log-line.ts';
 
 const time = '2026-11-22T05:28:29.123Z';
 const event = { level: 'info', time, app: 'worker', pid: 7, msg: 'job succeeded' };
@@ -11,7 +11,13 @@ test('An event is shown as one line with its time, program, level, message and f
   );
 });
 
-test('Long values are cut, and the stack of an error has lines of its own', () => {
+test('lehr logs has long values whole', () => {
+  const graph = 'x'.repeat(500);
+  const line = parseLogLine(JSON.stringify({ ...event, graph }));
+  expect(line && readableLine(line)).toContain(`graph=${graph}`);
+});
+
+test('npm start cuts long values, and the stack of an error has lines of its own', () => {
   expect(shown({ graphs: ['x'.repeat(500)] }).length).toBeLessThan(220);
   const error = { type: 'Error', message: 'broken', stack: 'Error: broken\n    at a (b.js:1:1)' };
   const [line, ...stack] = shown({ level: 'error', error }).split('\n');

@@ -45,22 +45,25 @@ export class JobLines {
 const isText = (value: unknown): value is string => typeof value === 'string';
 
 const SHOWN_APART = new Set(['time', 'app', 'level', 'msg', 'pid']);
-/** Longer values are cut; the log itself has them whole. */
-const MAX_VALUE = 120;
+/** On the terminal of `npm start` longer values are cut; `lehr logs` has them whole. */
+const MAX_SHOWN = 120;
 
-/** Time of day, process, level, message, and the other fields on one line; the stack of an error on lines of its own. */
-export function readableLine({ time, app, level, msg, ...fields }: LogLine): string {
+/** One line with the time of day, the process, the level, the message and the other fields; below it, the stack of an error. */
+export function readableLine(
+  { time, app, level, msg, ...fields }: LogLine,
+  maxValue = Number.POSITIVE_INFINITY,
+): string {
   const rest = Object.entries(fields)
     .filter(([name]) => !SHOWN_APART.has(name))
-    .map(([name, value]) => `${name}=${cut(name === 'error' ? withoutStack(value) : value)}`);
+    .map(([name, value]) => `${name}=${cut(name === 'error' ? withoutStack(value) : value, maxValue)}`);
   const clock = time.slice(11, 23);
   const line = `${clock}  ${app.padEnd(6)}  ${level.padEnd(5)}  ${[msg, ...rest].join('  ')}`;
   return plain([line.replaceAll('\n', ' '), ...stackOf(fields.error)].join('\n'));
 }
 
-function cut(value: unknown): string {
+function cut(value: unknown, max: number): string {
   const text = isText(value) ? value : JSON.stringify(value);
-  return text.length > MAX_VALUE ? `${text.slice(0, MAX_VALUE)}...` : text;
+  return text.length > max ? `${text.slice(0, max)}...` : text;
 }
 
 const isError = (value: unknown): value is { readonly stack: string } =>
@@ -69,8 +72,8 @@ const isError = (value: unknown): value is { readonly stack: string } =>
 const withoutStack = (value: unknown): unknown => (isError(value) ? { ...value, stack: undefined } : value);
 const stackOf = (value: unknown): string[] => (isError(value) ? value.stack.split('\n').slice(1) : []);
 
-/** A line that a process wrote, as a terminal shows it; `source` names the process of one that is not of Lehr's log. */
+/** A line of the output of a process, as `npm start` shows it; `source` names the process where the line is no log entry of Lehr. */
 export function shownLine(source: string, text: string): string {
   const line = parseLogLine(text);
-  return line ? readableLine(line) : `${source}: ${plain(text)}`;
+  return line ? readableLine(line, MAX_SHOWN) : `${source}: ${plain(text)}`;
 }
