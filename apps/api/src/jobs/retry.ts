@@ -40,8 +40,8 @@ export function retryOf(of: JobRecord): RetryRequest {
 }
 
 /**
- * The new job refers to the earlier one and has its webhook. What was sent with the earlier job is copied, so that each of the two can be deleted, and expires, without the other. Throws
- * `model-not-found` when the version of the model is no longer offered.
+ * The new job refers to the earlier one and has its webhook. What was sent with the earlier job is copied, so that each of the two can
+ * be deleted, and expires, without the other. Throws `model-not-found` when the version of the model is no longer offered.
  */
 export async function resolveRetry(
   { registry, store }: RetryParts,
