@@ -81,7 +81,7 @@ export default defineConfig({
         name: 'long',
         timeout: 600_000,
         description:
-          'Takes more than 9 seconds in a run of all tests, and npm test has a shorter one beside it. Left out of npm test; npm test -- --all runs it.',
+          'Takes more than 9 seconds in a run of all tests. Left out of npm test; npm test -- --all runs it.',
       },
     ],
     onUnhandledError: (error) => !isFaultOfFetch(error),
