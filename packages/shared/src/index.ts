@@ -1,8 +1,8 @@
 export { type Clock, systemClock } from './base/clock.ts';
-export { ConfigError } from './base/config-error.ts';
 export { addCounter, addHistogram, type Counts, CountsSchema, modelSuffix } from './base/counts.ts';
 export { editDistance } from './base/edit-distance.ts';
 export {
+  ConfigError,
   ERROR_CODES,
   type ErrorCode,
   type FieldProblem,

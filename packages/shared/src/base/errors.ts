@@ -1,6 +1,6 @@
 /**
- * The error class of Lehr: a code of a closed list, a cause, and whether a retry makes sense. The API maps the code to an HTTP
- * status, and the worker stores it with the job that failed.
+ * The error classes of Lehr. LehrError has a code of a closed list, a cause, and whether a retry makes sense; the API maps the code to an
+ * HTTP status, and the worker stores it with the job that failed. ConfigError ends a program before it serves.
  */
 
 interface CodeFacts {
@@ -106,6 +106,20 @@ export function toPlainError(error: unknown, code?: ErrorCode): PlainError {
   const { code: known, message, problems } = toLehrError(error, code);
   return { code: known, message, ...(problems.length > 0 && { problems }) };
 }
+
+/** One or more faults of the configuration, in one message. The programs print it without a stack. */
+export class ConfigError extends Error {
+  override readonly name = 'ConfigError';
+  readonly faults: readonly string[];
+
+  constructor(faults: readonly string[]) {
+    super(`Configuration is not usable:\n${faults.map(listItem).join('\n')}`);
+    this.faults = faults;
+  }
+}
+
+/** The further lines of a fault are indented below its first one. */
+const listItem = (fault: string): string => `  - ${fault.replaceAll('\n', '\n    ')}`;
 
 /** The default case of a switch over a union: the compiler refuses it unless all cases are handled. */
 export function unreachable(value: never): never {

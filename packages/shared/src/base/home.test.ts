@@ -2,7 +2,7 @@ import { chmod, mkdtemp, readdir, rm, stat, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
-import { ConfigError } from './config-error.ts';
+import { ConfigError } from './errors.ts';
 import { homeSecret } from './home.ts';
 
 async function home(): Promise<string> {

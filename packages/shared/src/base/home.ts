@@ -5,7 +5,7 @@
 import { randomBytes, randomInt } from 'node:crypto';
 import { chmod, link, mkdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { ConfigError } from './config-error.ts';
+import { ConfigError } from './errors.ts';
 
 /** Secrets, uploads and outputs: what a process creates can be read by its own user only. */
 export const PRIVATE_UMASK = 0o077;

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { ConfigError } from '../base/config-error.ts';
+import { ConfigError } from '../base/errors.ts';
 import { ENV, envSchema } from './env.ts';
 import { readConfig } from './read-config.ts';
 

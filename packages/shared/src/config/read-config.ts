@@ -1,7 +1,7 @@
 /** Reads environment variables by a schema. All faults are collected, so that one message reports them together. */
 import type { z } from 'zod';
-import { ConfigError } from '../base/config-error.ts';
 import { editDistance } from '../base/edit-distance.ts';
+import { ConfigError } from '../base/errors.ts';
 import { ENV, OTHER_VARIABLES } from './env.ts';
 
 export type Source = Readonly<Record<string, string | undefined>>;

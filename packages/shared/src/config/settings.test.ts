@@ -2,7 +2,7 @@ import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
-import { ConfigError } from '../base/config-error.ts';
+import { ConfigError } from '../base/errors.ts';
 import { envSchema } from './env.ts';
 import { readSettings } from './settings.ts';
 

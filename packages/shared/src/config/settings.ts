@@ -2,7 +2,7 @@
 import { existsSync } from 'node:fs';
 import { resolve } from 'node:path';
 import type { z } from 'zod';
-import { ConfigError } from '../base/config-error.ts';
+import { ConfigError } from '../base/errors.ts';
 import { homeModelsFile, homeSecretFault } from '../base/home.ts';
 import type { ENV } from './env.ts';
 import { type ModelsFile, readModelsFile } from './models-watch.ts';

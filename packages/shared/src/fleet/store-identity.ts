@@ -8,8 +8,7 @@
  */
 import { randomUUID } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
-import { ConfigError } from '../base/config-error.ts';
-import { LehrError } from '../base/errors.ts';
+import { ConfigError, LehrError } from '../base/errors.ts';
 import { toObjectKey } from '../base/ids.ts';
 import type { ObjectStore } from '../objects/store.ts';
 import type { Keys, Redis } from '../redis/index.ts';
