@@ -1,4 +1,4 @@
-export { type Clock, systemClock } from './base/clock.ts';
+export { type Clock, systemClock, WakeUp } from './base/clock.ts';
 export { addCounter, addHistogram, type Counts, CountsSchema, modelSuffix } from './base/counts.ts';
 export { editDistance } from './base/edit-distance.ts';
 export {
@@ -42,7 +42,6 @@ export { RecentlyUsed } from './base/recently-used.ts';
 export { type Backoff, backoffMs, retry } from './base/retry.ts';
 export { TRACING_VARIABLES } from './base/tracing/variables.ts';
 export { OWN_VERSION } from './base/version.ts';
-export { WakeUp } from './base/wake-up.ts';
 export { ENV, envSchema, OTHER_VARIABLES } from './config/env.ts';
 export {
   type ModelsFile,
