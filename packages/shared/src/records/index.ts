@@ -17,9 +17,12 @@ export {
   MOVES,
   type MoveName,
   type NewJob,
+  type StoredError,
   type StoredImage,
   type StoredTranscript,
   type StoredWebhook,
+  toJobError,
+  toStoredError,
   WorkflowInputSchema,
   type WorkflowState,
 } from './record.ts';
@@ -53,5 +56,4 @@ export {
   type RecordStoreOptions,
   storedFields,
 } from './store.ts';
-export { type StoredError, toJobError, toStoredError } from './stored-error.ts';
 export { isNewer, reasonOf, SCHEMA_VERSION, type Unreadable, UnreadableList } from './unreadable.ts';

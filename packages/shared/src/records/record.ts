@@ -17,9 +17,12 @@
  * Every later move of an attempt names its lease, and moves of older attempts are refused as stale.
  */
 import { z } from 'zod';
+import { ERROR_CODES, type PlainError } from '../base/errors.ts';
 import type { JobId, LeaseToken, TenantId, WorkerId } from '../base/ids.ts';
 import {
   JOB_TYPES,
+  type JobError,
+  JobErrorSchema,
   JobMetricsSchema,
   type JobState,
   MetadataSchema,
@@ -29,7 +32,6 @@ import {
 import { TranscriptSchema } from '../contracts/speech-to-text.ts';
 import { StoredTextOutputSchema } from '../contracts/text-output.ts';
 import { PromptCutsSchema } from '../contracts/text-to-image.ts';
-import { StoredErrorSchema } from './stored-error.ts';
 import { OLDER_NAME } from './stored-names.ts';
 
 /** Per move: the states it may start from, and the state it leads to. transition.lua is loaded with this table. */
@@ -65,6 +67,22 @@ const json = <Schema extends z.ZodType>(schema: Schema) =>
     })
     .pipe(schema);
 const id = <Id extends string>() => z.custom<Id>((value) => typeof value === 'string' && value.length > 0);
+
+/** The error of a failed job: what a caller reads of it, and which fields of the input it names. */
+const StoredErrorSchema = JobErrorSchema.extend({
+  // A newer version may have written a code that this one does not know; the title and the detail still tell what happened.
+  code: JobErrorSchema.shape.code.catch('internal'),
+  /** Not on the wire as they stand: their pointers are into the native request, and a dialect uses other names. */
+  problems: z.array(z.object({ pointer: z.string(), detail: z.string() })).optional(),
+});
+export type StoredError = z.output<typeof StoredErrorSchema>;
+
+export function toStoredError({ code, message, problems }: PlainError): StoredError {
+  const { title, retryable } = ERROR_CODES[code];
+  return { code, title, detail: message, retryable, ...(problems && { problems: [...problems] }) };
+}
+
+export const toJobError = ({ problems: _, ...error }: StoredError): JobError => error;
 
 /** One stored picture; the API turns the key into a link. */
 const StoredImageSchema = z.object({
