@@ -12,7 +12,7 @@ const files = execFileSync('git', ['ls-files', '--cached', '--others', '--exclud
 const read = files.filter(
   (path) =>
     /\.(ts|mjs|md|yaml|json|Dockerfile)$/.test(path) &&
-    !/confi[\w-]*\.test\.ts$|settings\.test\.ts$/.test(path),
+    !/confi[\w-]*\.test\.ts$|config\/env\.test\.ts$|settings\.test\.ts$/.test(path),
 );
 /** The files that make the schema name every variable and read none. */
 const SCHEMA = /config\/(env|variables\/\w+)\.ts$|tracing\/variables\.ts$/;

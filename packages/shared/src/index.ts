@@ -42,7 +42,7 @@ export { RecentlyUsed } from './base/recently-used.ts';
 export { type Backoff, backoffMs, retry } from './base/retry.ts';
 export { TRACING_VARIABLES } from './base/tracing/variables.ts';
 export { OWN_VERSION } from './base/version.ts';
-export { ENV, envSchema, OTHER_VARIABLES } from './config/env.ts';
+export { ENV, envSchema, OTHER_VARIABLES, readConfig } from './config/env.ts';
 export {
   type ModelsFile,
   ModelsWatch,
@@ -50,7 +50,6 @@ export {
   readFamily,
   reloadOnHangUp,
 } from './config/models-watch.ts';
-export { readConfig } from './config/read-config.ts';
 export { readSettings, type Settings } from './config/settings.ts';
 export { operationsAddress } from './config/variables/api.ts';
 export * from './contracts/activity.ts';

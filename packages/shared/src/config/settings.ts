@@ -4,9 +4,8 @@ import { resolve } from 'node:path';
 import type { z } from 'zod';
 import { ConfigError } from '../base/errors.ts';
 import { homeModelsFile, homeSecretFault } from '../base/home.ts';
-import type { ENV } from './env.ts';
+import { type ENV, readVariables, type Source } from './env.ts';
 import { type ModelsFile, readModelsFile } from './models-watch.ts';
-import { readVariables, type Source } from './read-config.ts';
 
 export interface Settings<Config> {
   readonly config: Config;

@@ -1,7 +1,6 @@
 import { expect, test } from 'vitest';
 import { ConfigError } from '../base/errors.ts';
-import { ENV, envSchema } from './env.ts';
-import { readConfig } from './read-config.ts';
+import { ENV, envSchema, readConfig } from './env.ts';
 
 const faultsOf = (source: Record<string, string>, ...names: (keyof typeof ENV)[]): readonly string[] => {
   const all = names.length > 0 ? names : (Object.keys(ENV) as (keyof typeof ENV)[]);
