@@ -6,7 +6,7 @@ import {
   HANDED_BACK,
   type RunningRecord,
   readDirectJob,
-} from '../../packages/shared/src/queue/direct/index.ts';
+} from '../../packages/shared/src/queue/direct/direct-jobs.ts';
 import { toStoredError } from '../../packages/shared/src/records/index.ts';
 import { keyHolder } from '../support/key-holder.ts';
 import { startRedis, type TestRedis, testRedis } from '../support/redis.ts';

@@ -7,7 +7,7 @@ import {
   MAX_DIRECT,
   type RunningRecord,
   readDirectJob,
-} from '../../packages/shared/src/queue/direct/index.ts';
+} from '../../packages/shared/src/queue/direct/direct-jobs.ts';
 import { Admitter } from '../../packages/shared/src/queue/index.ts';
 import { type NewJob, parseEndedJob } from '../../packages/shared/src/records/index.ts';
 import { newJob, queueWorld } from '../support/queue-world.ts';

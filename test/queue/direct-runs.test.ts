@@ -9,7 +9,7 @@ import {
   systemClock,
   type TenantId,
 } from '../../packages/shared/src/index.ts';
-import { DirectJobs } from '../../packages/shared/src/queue/direct/index.ts';
+import { DirectJobs } from '../../packages/shared/src/queue/direct/direct-jobs.ts';
 import { Admitter } from '../../packages/shared/src/queue/index.ts';
 import { parseEndedJob } from '../../packages/shared/src/records/index.ts';
 import { newJob, queueWorld } from '../support/queue-world.ts';
