@@ -86,7 +86,6 @@ export * from './contracts/operations.ts';
 export * from './contracts/problem.ts';
 export * from './contracts/queue.ts';
 export * from './contracts/rollout.ts';
-export type { RolloutAnalysis, VersionOutcomes } from './contracts/rollout-figures.ts';
 export {
   BATCH_RATIO,
   DOUBT_LIMIT,
