@@ -1,7 +1,7 @@
 /** Text models with Replicate's client, and text jobs over the native channels. */
 import Replicate from 'replicate';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { replicateRenderer } from '../../apps/api/src/dialects/replicate/replicate-renderer.ts';
+import { replicateRenderer } from '../../apps/api/src/dialects/replicate/predictions-view.ts';
 import { Lehr } from '../../packages/client/src/index.ts';
 import type { JobId } from '../../packages/shared/src/index.ts';
 import { API_KEY, jobOf } from '../support/api-world.ts';

@@ -4,7 +4,7 @@ import { type Keys, openRedis, redisAddress, redisReady } from '@lehr/shared/red
 import type { AuditTarget } from './access/audit/audit-log.ts';
 import { type ApiConfig, egressOf } from './base/env.ts';
 import { nativeRenderer } from './dialects/native/native-renderer.ts';
-import { replicateRenderer } from './dialects/replicate/replicate-renderer.ts';
+import { replicateRenderer } from './dialects/replicate/predictions-view.ts';
 import type { ApiParts } from './parts.ts';
 import { openWebhooks, type WebhookOptions } from './webhooks/parts.ts';
 import { WebhookService } from './webhooks/webhook-service.ts';

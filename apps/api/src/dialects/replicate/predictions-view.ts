@@ -1,8 +1,9 @@
-/** Presents a job's record as a prediction. */
+/** Presents a job's record as a prediction, in answers and in webhooks. */
 import type { Clock, Job, JobId, Progress } from '@lehr/shared';
 import type { JobRecord } from '@lehr/shared/records';
 import type { EventLinks } from '../../follow/event-links.ts';
 import type { Presenter } from '../../jobs/present.ts';
+import { isEnd, type Renderer } from '../../webhooks/event-message.ts';
 import type { Prediction } from './prediction-contract.ts';
 import { shownInput } from './prediction-input.ts';
 import { OWNER } from './wanted-model.ts';
@@ -70,6 +71,35 @@ export class PredictionsView {
       stream: presenter.url(`/streams/${predictionIdOf(id)}${search}`),
     };
   }
+}
+
+/** Many receivers refuse larger bodies; GET has what is left out. */
+const MAX_BODY_BYTES = 20_000;
+
+/** Webhooks in Replicate's dialect: the prediction as GET shows it, less what makes it too large. */
+export function replicateRenderer(options: PredictionsViewOptions): Renderer {
+  const view = new PredictionsView(options);
+  return {
+    retries: isEnd,
+    render: async (record) => {
+      const whole = await view.of(record);
+      return fits(whole) ? whole : fitted(await view.of(record, { brief: true }));
+    },
+  };
+}
+
+const fits = (prediction: Prediction): boolean =>
+  Buffer.byteLength(JSON.stringify(prediction)) <= MAX_BODY_BYTES;
+
+function fitted(prediction: Prediction): Prediction {
+  let { input, output } = prediction;
+  const isSmall = () => fits({ ...prediction, input, output });
+  if (!isSmall() && typeof output === 'object' && output !== null && 'segments' in output) {
+    output = { ...output, segments: undefined };
+  }
+  if (!isSmall()) input = {};
+  if (!isSmall()) output = null;
+  return { ...prediction, input, output };
 }
 
 /** Never `aborted`: published clients do not know it and would wait forever. */
