@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { ModelListSchema } from '../../apps/api/src/dialects/model-list.ts';
+import { ModelListSchema } from '../../apps/api/src/dialects/models.ts';
 import {
   createMetrics,
   type JobId,

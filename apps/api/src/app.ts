@@ -2,6 +2,7 @@
 import { OpenAPIHono } from '@hono/zod-openapi';
 import { methodNotAllowed } from 'hono/method-not-allowed';
 import { answerErrors, answerMethodNotAllowed, answerNotFound } from './dialects/answer-errors.ts';
+import { modelRoute } from './dialects/models.ts';
 import { dialectRoutes } from './dialects/routes.ts';
 import { refuseLate } from './http/fair-admission.ts';
 import type { ApiEnv } from './http/middleware/api-env.ts';
@@ -28,7 +29,6 @@ import { retryJobRoute } from './routes/jobs/retry.ts';
 import { jobWebhookRoutes } from './routes/jobs/webhook.ts';
 import { keyRoutes } from './routes/keys.ts';
 import { metricsRoute } from './routes/metrics.ts';
-import { modelRoute } from './routes/models.ts';
 import { objectsRoute } from './routes/objects.ts';
 import { operationsApiRoutes } from './routes/operations.ts';
 import { queuesRoute } from './routes/queues.ts';

@@ -2,7 +2,7 @@
 import type { Api, ApiParts } from '../parts.ts';
 import { classicRoutes } from './classic/draw.ts';
 import { huggingFaceRoutes } from './huggingface/calls.ts';
-import { modelListRoute } from './model-list.ts';
+import { modelListRoute } from './models.ts';
 import { audioRoutes } from './openai/audio.ts';
 import { embeddingRoutes } from './openai/embeddings.ts';
 import { imageRoutes } from './openai/images.ts';
