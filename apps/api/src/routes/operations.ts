@@ -1,8 +1,16 @@
 /** What operators read of the whole installation; requires the scope `admin`. */
 import { createRoute, z } from '@hono/zod-openapi';
-import { DeadLettersSchema, SettingListSchema, TrafficSchema, UsageSchema } from '@lehr/shared';
+import {
+  ChartListSchema,
+  ChartQuerySchema,
+  DeadLettersSchema,
+  SettingListSchema,
+  TrafficSchema,
+  UsageSchema,
+} from '@lehr/shared';
 import { requires } from '../http/middleware/auth.ts';
 import { BEARER, problemsWithKey } from '../http/responses.ts';
+import { ChartsView } from '../operations/charts.ts';
 import { TenantUseView } from '../operations/tenant-use.ts';
 import { TrafficView } from '../operations/traffic.ts';
 import type { Api, ApiParts } from '../parts.ts';
@@ -84,6 +92,27 @@ const trafficRoute = routeOf({
   schema: TrafficSchema,
 });
 
+const chartList = createRoute({
+  method: 'get',
+  path: '/v1/charts',
+  operationId: 'getCharts',
+  tags: ['queues'],
+  summary: 'Show the main metrics over time',
+  description:
+    'Ten charts of the whole installation, read from the Prometheus at LEHR_PROMETHEUS_URL at most every five seconds. Needs a key of ' +
+    'the scope `admin`. A chart that could not be read has a `problem`.',
+  security: BEARER,
+  middleware: requires('admin'),
+  request: { query: ChartQuerySchema },
+  responses: {
+    200: {
+      description: 'The charts; none when no Prometheus is configured.',
+      content: { 'application/json': { schema: ChartListSchema } },
+    },
+    ...problemsWithKey('invalid-request'),
+  },
+});
+
 export function operationsApiRoutes(app: Api, parts: ApiParts): void {
   const usage = new TenantUseView(parts);
   const traffic = new TrafficView(parts);
@@ -103,5 +132,14 @@ export function operationsApiRoutes(app: Api, parts: ApiParts): void {
   app.openapi(trafficRoute, async (c) => {
     c.header('cache-control', 'no-store');
     return c.json(await traffic.get(), 200);
+  });
+}
+
+export function chartsRoute(app: Api, { prometheusUrl, clock }: ApiParts): void {
+  const view = new ChartsView(prometheusUrl, clock);
+  app.openapi(chartList, async (c) => {
+    const { range } = c.req.valid('query');
+    c.header('cache-control', 'no-store');
+    return c.json(await view.get(range), 200);
   });
 }

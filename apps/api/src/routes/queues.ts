@@ -1,8 +1,11 @@
-import { createRoute } from '@hono/zod-openapi';
+/** What waits and runs now, where, and how many workers it needs. */
+import { createRoute, z } from '@hono/zod-openapi';
 import {
+  ActivitySchema,
   BREAKER_STATES,
   type BreakerState,
   formatModelRef,
+  LehrError,
   type ModelLoad,
   PRIORITY_CLASSES,
   type PriorityClass,
@@ -13,16 +16,18 @@ import {
   type Registry,
   readFleet,
   readModelLoads,
+  ScaleSchema,
   type WorkerStatus,
 } from '@lehr/shared';
 import { type GroupDepth, readDepths } from '@lehr/shared/queue';
+import { ActivityView } from '../fleet/activity.ts';
 import { fleetIndex } from '../fleet/fleet-index.ts';
 import { forTenants, serving } from '../fleet/fleet-view.ts';
 import { requires } from '../http/middleware/auth.ts';
 import { BEARER, problemsWithKey } from '../http/responses.ts';
 import type { Api, ApiParts } from '../parts.ts';
 
-const route = createRoute({
+const queueList = createRoute({
   method: 'get',
   path: '/v1/queues',
   operationId: 'listQueues',
@@ -41,9 +46,50 @@ const route = createRoute({
   },
 });
 
+const activity = createRoute({
+  method: 'get',
+  path: '/v1/activity',
+  operationId: 'getActivity',
+  tags: ['queues'],
+  summary: 'Show what Lehr is doing now',
+  description:
+    'The workers, the running batches with every sample and its step, and who waits. Samples and waiting jobs of other tenants are ' +
+    'shown without their ids and owners. It is read at most once a second, so a request per second is enough.',
+  security: BEARER,
+  middleware: requires('read'),
+  responses: {
+    200: {
+      description: 'The state of the last second.',
+      content: { 'application/json': { schema: ActivitySchema } },
+    },
+    ...problemsWithKey(),
+  },
+});
+
+const scaleOfPool = createRoute({
+  method: 'get',
+  path: '/v1/scale/{pool}',
+  operationId: 'getScale',
+  tags: ['queues'],
+  summary: 'Say how many workers a pool should have',
+  description:
+    'For what starts and stops workers, such as KEDA (scaler `metrics-api`, valueLocation `desired_workers`, targetValue 1) or ' +
+    '`lehr fleet`. It is computed at most once a second. Without LEHR_POOLS there is one pool, `all`. Needs the scope `scale` or `admin`.',
+  security: BEARER,
+  middleware: requires('scale', 'admin'),
+  request: { params: z.object({ pool: z.string().max(64).meta({ example: 'all' }) }) },
+  responses: {
+    200: {
+      description: 'The number, why it is this number, and what it was computed from.',
+      content: { 'application/json': { schema: ScaleSchema } },
+    },
+    ...problemsWithKey('invalid-request', 'not-found'),
+  },
+});
+
 export function queuesRoute(app: Api, parts: ApiParts): void {
   const { redis, keys, queues, backlog, maxWaitMs, registry } = parts;
-  app.openapi(route, async (c) => {
+  app.openapi(queueList, async (c) => {
     const [depths, reports, loads] = await Promise.all([
       readDepths(redis, keys, queues),
       readFleet(redis, keys),
@@ -64,6 +110,30 @@ export function queuesRoute(app: Api, parts: ApiParts): void {
       reason === undefined ? [] : [{ worker: id, reason }],
     );
     return c.json({ object: 'list' as const, data, models, quarantined }, 200);
+  });
+}
+
+export function activityRoute(app: Api, { redis, keys, queues, clock }: ApiParts): void {
+  const view = new ActivityView(redis, keys, queues, clock);
+  app.openapi(activity, async (c) => {
+    const { tenant, scopes } = c.var.caller;
+    c.header('cache-control', 'no-store');
+    return c.json(await view.for({ tenant, isAdmin: scopes.has('admin') }), 200);
+  });
+}
+
+export function scaleRoute(app: Api, { scaler }: ApiParts): void {
+  app.openapi(scaleOfPool, async (c) => {
+    const { pool } = c.req.valid('param');
+    const scale = await scaler.of(pool, { isAsked: true });
+    if (!scale) {
+      throw new LehrError(
+        'not-found',
+        `There is no pool ${JSON.stringify(pool)}. Pools: ${scaler.names.join(', ')}.`,
+      );
+    }
+    c.header('cache-control', 'no-store');
+    return c.json(scale, 200);
   });
 }
 
