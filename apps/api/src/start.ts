@@ -24,7 +24,7 @@ import { StartError } from './base/start-error.ts';
 import { checkSecrets } from './check-secrets.ts';
 import { endRevokedStreams } from './follow/streams.ts';
 import { connectionOwner, fairAdmission } from './http/fair-admission.ts';
-import { type Listeners, openListeners } from './http/listeners.ts';
+import { type Listeners, openListeners } from './http/listen.ts';
 import { countExpired } from './jobs/cancel.ts';
 import { sweepOutputs } from './jobs/files/sweep-outputs.ts';
 import { deleteLeftovers } from './jobs/leftovers.ts';
