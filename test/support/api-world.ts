@@ -9,6 +9,7 @@ import { KeyStore } from '../../apps/api/src/access/auth/key-store.ts';
 import { StoredKeys } from '../../apps/api/src/access/auth/stored-keys.ts';
 import { SessionStore } from '../../apps/api/src/access/session/session-store.ts';
 import { createApp } from '../../apps/api/src/app.ts';
+import { settingsOf } from '../../apps/api/src/base/env.ts';
 import { OpenAiErrorSchema } from '../../apps/api/src/dialects/openai/errors.ts';
 import { ExpectedWorkers } from '../../apps/api/src/fleet/expected-workers.ts';
 import { FleetView } from '../../apps/api/src/fleet/fleet-view.ts';
@@ -32,7 +33,6 @@ import { UnansweredRequests } from '../../apps/api/src/jobs/requests/unanswered-
 import { StorageQuota } from '../../apps/api/src/jobs/room/storage-quota.ts';
 import { TenantUsage } from '../../apps/api/src/jobs/tenant-usage.ts';
 import { DeadLetterView } from '../../apps/api/src/operations/dead-letters.ts';
-import { settingsOf } from '../../apps/api/src/operations/settings.ts';
 import type { Api, ApiParts } from '../../apps/api/src/parts.ts';
 import { RolloutStore } from '../../apps/api/src/rollouts/rollout-store.ts';
 import { openWebhooks } from '../../apps/api/src/webhooks/parts.ts';

@@ -1,13 +1,15 @@
-/** The configuration of the API: the variables it reads, and the rules that go beyond one variable. */
+/** The configuration of the API: the variables it reads, the rules that go beyond one variable, and what operators see of it. */
 import { readFileSync } from 'node:fs';
 import {
   DEFAULT_POOLS,
+  ENV,
   envSchema,
   type ModelsFile,
   type Pool,
   parsePools,
   type Registry,
   readSettings,
+  type Setting,
   type Settings,
   TRACING_VARIABLES,
 } from '@lehr/shared';
@@ -121,3 +123,26 @@ function canBeCalled(config: Partial<ApiConfig>, url: string): boolean {
 /** Guards requests to URLs that are not Lehr's own. */
 export const egressOf = ({ LEHR_EGRESS_ALLOW: allow = '' }: Partial<ApiConfig>): Egress =>
   createEgress({ allow: parseAllowList(allow) });
+
+type Name = keyof typeof ENV;
+
+/** The settings in force, as an operator may read them: never the value of a secret. `config` holds the variables that were read. */
+export function settingsOf(config: Readonly<Record<string, unknown>>): readonly Setting[] {
+  const names = Object.keys(config).filter((name): name is Name => name in ENV);
+  return names.sort().map((name) => {
+    const { description = '', secret } = (ENV[name].meta() ?? {}) as {
+      description?: string;
+      secret?: boolean;
+    };
+    const value = config[name];
+    const is_set = value !== undefined;
+    const is_secret = secret === true;
+    return { name, value: is_set && !is_secret ? textOf(value) : null, is_set, is_secret, description };
+  });
+}
+
+const textOf = (value: unknown): string =>
+  withoutUser(Array.isArray(value) ? value.join(',') : String(value));
+
+/** The address of a server may have a password before its host; the password may have an @. */
+const withoutUser = (text: string): string => text.replace(/^([a-z][a-z0-9+.-]*:\/\/)[^/?#]*@/i, '$1');
