@@ -1,6 +1,6 @@
-/** Makes a fresh copy of the repository: the files that git has, without anything installed or built. */
+/** Copies of the repository: the files that git has, without anything installed or built, or with both. */
 import { execFileSync, spawn } from 'node:child_process';
-import { cpSync, existsSync, mkdirSync, mkdtempSync, realpathSync } from 'node:fs';
+import { cpSync, existsSync, mkdirSync, mkdtempSync, readdirSync, realpathSync, symlinkSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join, relative } from 'node:path';
 import { ROOT } from './readme.ts';
@@ -36,4 +36,21 @@ export function makeClone(): Clone {
   // Half a gigabyte of modules; some disks take most of a minute to delete them, and no test has to wait for that.
   const remove = (): void => spawn('rm', ['-rf', path], { detached: true, stdio: 'ignore' }).unref();
   return { path, remove };
+}
+
+/** A copy in which `npm start` finds its modules and its build, so that it installs and compiles nothing. */
+export function makePreparedClone(): Clone {
+  const clone = makeClone();
+  const [ours, theirs] = [ROOT, clone.path].map((root) => join(root, 'node_modules'));
+  mkdirSync(theirs);
+  for (const entry of readdirSync(ours, { withFileTypes: true })) {
+    const [from, to] = [join(ours, entry.name), join(theirs, entry.name)];
+    // Links to workspaces are relative: the copy runs its own packages.
+    if (entry.isSymbolicLink() || entry.name === '@lehr')
+      cpSync(from, to, { recursive: true, verbatimSymlinks: true });
+    else symlinkSync(from, to);
+  }
+  const built = '.turbo/cache';
+  if (existsSync(join(ROOT, built))) cpSync(join(ROOT, built), join(clone.path, built), { recursive: true });
+  return clone;
 }

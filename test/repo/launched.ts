@@ -3,6 +3,29 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
 import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { onTestFinished } from 'vitest';
+import { freePort } from '../support/ports.ts';
+
+export interface Installation {
+  readonly env: Readonly<Record<string, string>>;
+  readonly home: string;
+  readonly url: string;
+  /** Runs `npm start` with these variables and options as well. */
+  start(more?: Readonly<Record<string, string>>, ...args: readonly string[]): Launched;
+}
+
+/** A folder and ports that no other test has, in a clone of the repository. */
+export async function installation(clone: string, home: string): Promise<Installation> {
+  const [port, workerPort] = [await freePort(), await freePort()];
+  const env = { LEHR_HOME: home, LEHR_PORT: `${port}`, LEHR_WORKER_PORT: `${workerPort}` };
+  const start: Installation['start'] = (more = {}, ...args) => {
+    const launched = new Launched({ clone, env: { ...env, ...more }, args });
+    onTestFinished(() => launched.killAll());
+    return launched;
+  };
+  return { env, home: join(clone, home), url: `http://127.0.0.1:${port}`, start };
+}
 
 export interface LaunchOptions {
   readonly clone: string;

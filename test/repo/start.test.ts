@@ -3,18 +3,14 @@
  * each test then runs a separate installation (folder and ports) from that copy.
  */
 import { execFile } from 'node:child_process';
-import { existsSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
-import { type AddressInfo, createServer } from 'node:net';
+import { readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, expect, onTestFinished, test, vi } from 'vitest';
-import { type Job, parseRegistry } from '../../packages/shared/src/index.ts';
-import { freePort, UNREACHABLE_URL } from '../support/ports.ts';
+import type { Job } from '../../packages/shared/src/index.ts';
 import { type Clone, makeClone } from './clone.ts';
-import { isAlive, Launched } from './launched.ts';
+import { installation, isAlive, type Launched } from './launched.ts';
 import { shellBlock } from './readme.ts';
-
-const START_MS = 180_000;
 
 let clone: Clone;
 beforeAll(() => {
@@ -22,35 +18,11 @@ beforeAll(() => {
 });
 afterAll(() => clone?.remove());
 
-interface Installation {
-  readonly env: Readonly<Record<string, string>>;
-  readonly home: string;
-  readonly url: string;
-  /** With these variables and options as well. */
-  start(more?: Readonly<Record<string, string>>, ...args: readonly string[]): Launched;
-}
-
-/** A folder and ports that no other test has. */
-async function installation(home: string): Promise<Installation> {
-  const [port, workerPort] = [await freePort(), await freePort()];
-  const env = {
-    LEHR_HOME: home,
-    LEHR_PORT: `${port}`,
-    LEHR_WORKER_PORT: `${workerPort}`,
-  };
-  const start: Installation['start'] = (more = {}, ...args) => {
-    const launched = new Launched({ clone: clone.path, env: { ...env, ...more }, args });
-    onTestFinished(() => launched.killAll());
-    return launched;
-  };
-  return { env, home: join(clone.path, home), url: `http://127.0.0.1:${port}`, start };
-}
-
 test('A fresh clone installs itself, starts, and the lines of the README draw a picture and read texts', {
   tags: ['long'],
 }, async () => {
   expect(shellBlock('start')).toMatch(/^git clone .*\ncd .*\nnpm start\n$/);
-  const { home, url, start } = await installation('.lehr');
+  const { home, url, start } = await installation(clone.path, '.lehr');
   const lehr = start();
   await lehr.ready();
   expect(lehr.output).toContain('Installing modules (npm ci)');
@@ -80,7 +52,7 @@ test('A fresh clone installs itself, starts, and the lines of the README draw a 
 test('A crashed API, worker and Redis come back with all jobs, and Ctrl-C leaves no process', {
   tags: ['long'],
 }, async () => {
-  const { home, url, start } = await installation('.lehr-crash');
+  const { home, url, start } = await installation(clone.path, '.lehr-crash');
   const lehr = start();
   await lehr.ready();
   const key = readFileSync(join(home, 'api-key'), 'utf8').trim();
@@ -112,7 +84,7 @@ test('A crashed API, worker and Redis come back with all jobs, and Ctrl-C leaves
 test('A later start names the file of the key and a card, can have a port for operations and a Prometheus, and checks nothing again', {
   tags: ['long'],
 }, async () => {
-  const { home, url, start } = await installation('.lehr-later');
+  const { home, url, start } = await installation(clone.path, '.lehr-later');
   const first = start();
   await first.ready();
   await endsCleanly(first, () => first.terminate());
@@ -149,7 +121,7 @@ test('A later start names the file of the key and a card, can have a port for op
 test('With --workers auto the first picture starts the first worker, and nothing is left at the end', {
   tags: ['long'],
 }, async () => {
-  const { home, url, start } = await installation('.lehr-auto');
+  const { home, url, start } = await installation(clone.path, '.lehr-auto');
   const lehr = start({}, '--workers', 'auto');
   await lehr.ready();
   expect(lehr.output).toMatch(/Self-check: \S+ drew \d+x\d+ in [\d.]+ s/);
@@ -160,41 +132,10 @@ test('With --workers auto the first picture starts the first worker, and nothing
   await endsCleanly(lehr, () => lehr.terminate());
 });
 
-test('With --workers 0 no worker runs, and a receiver on this machine needs no setting', {
-  timeout: START_MS,
-}, async () => {
-  const { home, url, start } = await installation('.lehr-none');
-  const lehr = start({}, '--workers', '0');
-  await lehr.ready();
-  expect(lehr.output).toContain('workers  none here');
-  expect(lehr.descendants().filter(({ command }) => command.includes('worker/dist'))).toEqual([]);
-  const heard = new Promise<string>((resolve) => {
-    const receiver = createServer((socket) => {
-      socket.once('data', (bytes) => {
-        socket.end('HTTP/1.1 204 No Content\r\n\r\n');
-        resolve(bytes.toString());
-      });
-    });
-    receiver.listen(0, '127.0.0.1', async () => {
-      const key = readFileSync(join(home, 'api-key'), 'utf8').trim();
-      const { port } = receiver.address() as AddressInfo;
-      const hook = { url: `http://127.0.0.1:${port}/hook` };
-      const headers = { authorization: `Bearer ${key}`, 'content-type': 'application/json' };
-      const body = JSON.stringify({ type: 'text-to-image', input: { prompt: 'x' }, webhook: hook });
-      const { id } = (await (await fetch(`${url}/v1/jobs`, { method: 'POST', headers, body })).json()) as Job;
-      await fetch(`${url}/v1/jobs/${id}/cancel`, { method: 'POST', headers });
-    });
-    onTestFinished(() => void receiver.close());
-  });
-  expect(await heard).toContain('POST /hook');
-  expect(await lehr.terminate()).toBe(0);
-  expect(lehr.marked()).toEqual([]);
-});
-
 test('After a launcher was killed, the next one takes over its Redis, even one that answers slowly', {
   tags: ['long'],
 }, async () => {
-  const { home, url, start } = await installation('.lehr-killed');
+  const { home, url, start } = await installation(clone.path, '.lehr-killed');
   const first = start();
   await first.ready();
   const key = readFileSync(join(home, 'api-key'), 'utf8').trim();
@@ -228,7 +169,10 @@ test('After a launcher was killed, the next one takes over its Redis, even one t
 test('Installations run side by side, but two launchers do not share a folder', {
   tags: ['long'],
 }, async () => {
-  const [one, other] = [await installation('.lehr-one'), await installation('.lehr-other')];
+  const [one, other] = [
+    await installation(clone.path, '.lehr-one'),
+    await installation(clone.path, '.lehr-other'),
+  ];
   const [first, second] = [one.start(), other.start()];
   await Promise.all([first.ready(), second.ready()]);
   for (const { home, url } of [one, other]) {
@@ -236,104 +180,11 @@ test('Installations run side by side, but two launchers do not share a folder', 
     expect((await drawn(url, key)).status).toBe('succeeded');
   }
 
-  const rival = (await installation('.lehr-one')).start();
+  const rival = (await installation(clone.path, '.lehr-one')).start();
   expect(await rival.exit).toBe(1);
   expect(rival.output).toContain(`Lehr already runs with the data in ${one.home}`);
   await endsCleanly(first, () => first.terminate());
   await endsCleanly(second, () => second.terminate());
-});
-
-test.each(['LEHR_PORT', 'LEHR_WORKER_PORT', 'LEHR_OPERATIONS_PORT'])(
-  'A port in use is reported with the variable that sets it: %s',
-  { timeout: START_MS },
-  async (name) => {
-    const { env, start } = await installation('.lehr-taken');
-    const port = env[name] ?? `${await freePort()}`;
-    const occupant = createServer().listen(Number(port), '127.0.0.1');
-    onTestFinished(() => void occupant.close());
-    const lehr = start({ [name]: port });
-    expect(await lehr.exit).toBe(1);
-    expect(lehr.output).toContain(`Port ${port} on 127.0.0.1 is taken`);
-    expect(lehr.output).toMatch(new RegExp(`${name}=\\d+ npm start`));
-    expect(lehr.output).not.toMatch(/^ +at /m);
-    expect(lehr.marked()).toEqual([]);
-  },
-);
-
-test('An invalid variable is reported before anything starts', { timeout: START_MS }, async () => {
-  const { env } = await installation('.lehr-senseless');
-  const lehr = new Launched({ clone: clone.path, env: { ...env, LEHR_PORT: 'http', LEHR_API_KEY: 'short' } });
-  onTestFinished(() => lehr.killAll());
-  expect(await lehr.exit).toBe(1);
-  expect(lehr.output).toMatch(/LEHR_PORT is "http"/);
-  expect(lehr.output).toMatch(/LEHR_API_KEY was refused: must have at least 20 characters/);
-  expect(existsSync(join(clone.path, '.lehr-senseless'))).toBe(false);
-});
-
-test('npm start refuses an option that it does not have, and names those that it has', {
-  timeout: START_MS,
-}, async () => {
-  const { start } = await installation('.lehr-option');
-  const lehr = start({}, '--obsreve');
-  expect(await lehr.exit).toBe(1);
-  expect(lehr.output).toContain("Unknown option '--obsreve'");
-  expect(lehr.output).toContain('npm start -- --observe');
-  const many = start({}, '--workers', 'many');
-  expect(await many.exit).toBe(1);
-  expect(many.output).toContain('--workers is "many", expected auto or a number');
-});
-
-test('An address that other machines can reach is refused without a configured key', {
-  tags: ['long'],
-}, async () => {
-  const { env } = await installation('.lehr-open');
-  const lehr = new Launched({ clone: clone.path, env: { ...env, LEHR_HOST: '0.0.0.0' } });
-  onTestFinished(() => lehr.killAll());
-  expect(await lehr.exit).toBe(1);
-  expect(lehr.output).toContain('LEHR_HOST is "0.0.0.0", which others can reach: set LEHR_API_KEY');
-  expect(lehr.output).toContain('stopping everything');
-  expect(lehr.marked()).toEqual([]);
-});
-
-test('The error for a Redis that does not answer names its address and not its password', {
-  timeout: START_MS,
-}, async () => {
-  const { env } = await installation('.lehr-elsewhere');
-  const { host } = new URL(UNREACHABLE_URL);
-  const lehr = new Launched({
-    clone: clone.path,
-    env: { ...env, LEHR_REDIS_URL: `redis://:hush@${host}` },
-  });
-  onTestFinished(() => lehr.killAll());
-  expect(await lehr.exit).toBe(1);
-  expect(lehr.output).toContain(`LEHR_REDIS_URL: nothing answers at ${host}`);
-  expect(lehr.output).not.toContain('hush');
-  expect(lehr.marked()).toEqual([]);
-});
-
-test('The demo models are offered, or an untrained model in a copy without their weights', async () => {
-  const { defaultModels } = (await import(join(clone.path, 'infra/local/models.mjs'))) as {
-    defaultModels(where: { home: string; say(text: string): void }): Promise<string>;
-  };
-  const shipped = join(clone.path, 'packages/demo-models/models/models.yaml');
-  const home = join(clone.path, '.lehr-models');
-  const messages: string[] = [];
-  const say = (text: string): void => void messages.push(text);
-
-  rmSync(shipped, { force: true });
-  const standIn = await defaultModels({ home, say });
-  expect(standIn).toBe(join(home, 'tiny-models/models.yaml'));
-  expect(messages).toEqual([expect.stringContaining('it uses an untrained one')]);
-  const { model } = parseRegistry(readFileSync(standIn, 'utf8')).resolve('diffusion', undefined, 0);
-  expect(existsSync(join(home, 'tiny-models', model.versions[0].path ?? '', 'unet/model.onnx'))).toBe(true);
-
-  writeFileSync(shipped, readFileSync(standIn));
-  expect(await defaultModels({ home, say })).toBe(shipped);
-  expect(messages).toHaveLength(1);
-
-  // `lehr models pull` writes it.
-  writeFileSync(join(home, 'models.yaml'), readFileSync(standIn));
-  expect(await defaultModels({ home, say })).toBe(join(home, 'models.yaml'));
 });
 
 /** Ends it with exit code 0, after which no process that it started is alive. */
