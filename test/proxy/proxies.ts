@@ -4,9 +4,10 @@ import { once } from 'node:events';
 import { readFile, writeFile } from 'node:fs/promises';
 import { request } from 'node:https';
 import { join } from 'node:path';
-import { onTestFinished, vi } from 'vitest';
+import { vi } from 'vitest';
 import { ROOT } from '../repo/readme.ts';
 import { certificate } from '../support/certificate.ts';
+import { whenDone } from '../support/cleanup.ts';
 import { freePort } from '../support/ports.ts';
 import { tempFolder } from '../support/tiny-models.ts';
 
@@ -71,7 +72,7 @@ async function caddy({ apiPort, port, folder, cert, key }: Setting): Promise<rea
 const PROXIES = { nginx, caddy };
 export type ProxyName = keyof typeof PROXIES;
 
-/** Resolves when it takes connections; ends with the test. */
+/** Resolves when it takes connections. */
 export async function startProxy(name: ProxyName, apiPort: number): Promise<RunningProxy> {
   const [folder, port, tls] = [await tempFolder('proxy'), await freePort(), await certificate()];
   const [command, ...args] = await PROXIES[name]({ apiPort, port, folder, ...tls });
@@ -85,7 +86,7 @@ export async function startProxy(name: ProxyName, apiPort: number): Promise<Runn
     output += text;
   });
   const exit = once(child, 'exit');
-  onTestFinished(async () => {
+  whenDone(async () => {
     child.kill('SIGTERM');
     await exit;
   });

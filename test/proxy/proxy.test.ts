@@ -3,6 +3,7 @@ import { request } from 'node:https';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { ENV, envSchema, type Job, readConfig } from '../../packages/shared/src/index.ts';
 import { blocksOf, readText } from '../repo/readme.ts';
+import { shared } from '../support/cleanup.ts';
 import { startRedis, type TestRedis } from '../support/redis.ts';
 import { type Stack, startStack } from '../support/stack.ts';
 import { within } from '../support/timeouts.ts';
@@ -57,10 +58,14 @@ async function addresses(stack: Stack): Promise<(string | null)[]> {
   return log.data.map(({ address }) => address);
 }
 
+const stack = shared(() => startStack(server, TRUSTED));
+/** Its API takes larger files than a proxy does. */
+const large = shared(() => startStack(server, { ...TRUSTED, LEHR_MAX_UPLOAD_MB: '100' }));
+
 describe.each(['nginx', 'caddy'] as const)('%s', (name) => {
+  const proxy = shared(() => startProxy(name, portOf(stack)));
+
   test('An event of a job passes at once while its stream is open', async () => {
-    const stack = await startStack(server, TRUSTED);
-    const proxy = await startProxy(name, portOf(stack));
     // No worker runs: the stream has one event and then waits.
     const { id } = await stack.post();
     const events = firstEvents(proxy, `/v1/jobs/${id}/events`, asOperator(stack));
@@ -70,17 +75,17 @@ describe.each(['nginx', 'caddy'] as const)('%s', (name) => {
   });
 
   test('A file below the limit of the API is stored, and one above it gets the error of the API', async () => {
-    const stack = await startStack(server, TRUSTED);
-    const proxy = await startProxy(name, portOf(stack));
     expect((await upload(stack, proxy, 2_000_000)).status).toBe(201);
-    const large = await upload(stack, proxy, 26_000_000);
-    expect([large.status, large.text]).toEqual([413, expect.stringContaining('urn:lehr:problem:too-large')]);
+    const refused = await upload(stack, proxy, 26_000_000);
+    expect([refused.status, refused.text]).toEqual([
+      413,
+      expect.stringContaining('urn:lehr:problem:too-large'),
+    ]);
   });
 
   test('The proxy refuses a body above its own limit', async () => {
-    const stack = await startStack(server, { ...TRUSTED, LEHR_MAX_UPLOAD_MB: '100' });
-    const proxy = await startProxy(name, portOf(stack));
-    const huge = await upload(stack, proxy, 40_000_000).catch((error: NodeJS.ErrnoException) => error);
+    const proxy = await startProxy(name, portOf(large));
+    const huge = await upload(large, proxy, 40_000_000).catch((error: NodeJS.ErrnoException) => error);
     // The proxy may close the connection before it has read the body.
     if (huge instanceof Error) expect(['EPIPE', 'ECONNRESET']).toContain(huge.code);
     else {
@@ -91,8 +96,7 @@ describe.each(['nginx', 'caddy'] as const)('%s', (name) => {
   });
 
   test('The API sees the address of the caller, and not what the caller claims', async () => {
-    const stack = await startStack(server, TRUSTED);
-    const proxy = await startProxy(name, portOf(stack));
+    const before = await addresses(stack);
     const claim = {
       ...asOperator(stack),
       'content-type': 'application/json',
@@ -101,12 +105,10 @@ describe.each(['nginx', 'caddy'] as const)('%s', (name) => {
     const body = JSON.stringify({ tenant: 'acme' });
     const made = await send(proxy, '/v1/keys', { method: 'POST', headers: claim, body, from: '127.0.0.2' });
     expect(made.status).toBe(201);
-    expect(await addresses(stack)).toEqual(['127.0.0.2']);
+    expect(await addresses(stack)).toEqual(['127.0.0.2', ...before]);
   });
 
   test('Metrics, readiness and the board are not reached through the proxy', async () => {
-    const stack = await startStack(server, TRUSTED);
-    const proxy = await startProxy(name, portOf(stack));
     const headers = asOperator(stack);
     for (const path of ['/metrics', '/readyz', '/admin/queues', '/admin/queues/api/queues']) {
       expect((await stack.ask('GET', path)).status, path).toBe(200);
