@@ -72,7 +72,7 @@ test('POST /t2i names its own fields in a refusal, and a job that outlasts its r
   expect(await refused({ width: 65, n: 9 })).toEqual([422, '/n']);
   expect(await refused({ width: 65 })).toEqual([422, '/width']);
   expect((await problemOf(anonymous(stack))).status).toBe(401);
-  const jobs = storedJobs(server.url, stack.namespace);
+  const jobs = storedJobs(server.url, stack);
   expect(await jobs.jobs()).toEqual([]);
   expect((await problemOf(stack.ask('POST', '/t2i', CIRCLE))).status).toBe(504);
   await stack.worker();

@@ -82,7 +82,7 @@ describe('audio.transcriptions.create', () => {
       expect(typeOf()).toBe(type);
     }
     // Each upload was deleted with its job.
-    const jobs = storedJobs(server.url, stack.namespace);
+    const jobs = storedJobs(server.url, stack);
     expect(await jobs.redis.keys(`${jobs.keys.prefix}:file:*`)).toEqual([]);
   });
 
@@ -201,7 +201,7 @@ describe('refused audio requests', () => {
     });
     const body = await errorOf(client.post('/audio/transcriptions', { body: { model: 'ears' } }));
     expect(body).toMatchObject({ status: 415, type: 'invalid_request_error' });
-    const jobs = storedJobs(server.url, stack.namespace);
+    const jobs = storedJobs(server.url, stack);
     expect(await jobs.jobs()).toEqual([]);
     expect(await jobs.redis.keys(`${jobs.keys.prefix}:file:*`)).toEqual([]);
   });
@@ -243,7 +243,7 @@ describe('a transcription that takes longer than its hold', () => {
     tags: ['long'],
   }, async () => {
     const stack = await startSpeechStack({ LEHR_HOLD_S: '1' });
-    const jobs = storedJobs(server.url, stack.namespace);
+    const jobs = storedJobs(server.url, stack);
     const { client, answers } = openai(stack, { maxRetries: 100 });
     const file = await toFile(readFile(sample('speech/en_circle.wav')), 'a.wav');
     const call = client.audio.transcriptions.create({ model: 'ears', file });

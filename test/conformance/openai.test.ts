@@ -18,7 +18,7 @@ import { shared } from '../support/cleanup.ts';
 import { errorOf, openai } from '../support/openai-client.ts';
 import { pictureFile, pixelData } from '../support/picture-file.ts';
 import { startRedis, type TestRedis } from '../support/redis.ts';
-import { type Stack, startStack } from '../support/stack.ts';
+import { newTenant, type Stack, startStack } from '../support/stack.ts';
 import { storedJobs } from '../support/stored-jobs.ts';
 import { tinyModels } from '../support/tiny-models.ts';
 
@@ -37,6 +37,9 @@ const stack = shared(async () => {
   await all.worker();
   return all;
 });
+
+/** Without a worker: the jobs of each test, which has an own tenant, stay as they are. */
+const idle = shared(() => startStack(server));
 
 const CIRCLE = { model: 'tiny', prompt: 'a red circle' } as const;
 /** Lehr's own fields, which the types of the client do not know; the client passes them through. */
@@ -112,7 +115,7 @@ test('A picture to begin at is a field of images.generate, and images.edit is re
 });
 
 test('A model without a VAE encoder refuses a picture to begin at, with the name of the field', async () => {
-  const { client } = openai(await startStack(server));
+  const { client } = openai(idle);
   const image = 'https://app.example/sketch.png';
   const refused = await errorOf(client.images.generate({ ...CIRCLE, ...lehrFields({ image }) }));
   expect(refused).toBeInstanceOf(BadRequestError);
@@ -187,7 +190,7 @@ describe('images.generate', () => {
 
   test('images.generate streams thumbnails of an unfinished picture and then every finished picture', async () => {
     const stack = await startStack(server);
-    const jobs = storedJobs(server.url, stack.namespace);
+    const jobs = storedJobs(server.url, stack);
     const { client, answers } = openai(stack);
     const slow = lehrFields({ steps: 900 });
     const stream = client.images.generate({ ...CIRCLE, ...slow, stream: true, partial_images: 2 });
@@ -307,21 +310,20 @@ describe('refused image requests', () => {
   });
 
   test('A request above a limit is a RateLimitError with a Retry-After', async () => {
-    const stack = await startStack(server);
-    const key = await keyOf(stack, { limits: { max_jobs: 1 } });
-    const held = openai({ ...stack, key })
-      .client.images.generate(CIRCLE)
+    const stack = await newTenant(idle, { max_jobs: 1 });
+    const hangUp = new AbortController();
+    const held = openai(stack)
+      .client.images.generate(CIRCLE, { signal: hangUp.signal })
       .catch(() => {});
-    const jobs = storedJobs(server.url, stack.namespace);
-    await expect.poll(() => jobs.redis.zcard(jobs.keys.live), LONG_WAIT).toBe(1);
-    const { client, answers } = openai({ ...stack, key });
+    await storedJobs(server.url, stack).untilJobs(1);
+    const { client, answers } = openai(stack);
     const error = await errorOf(client.images.generate({ ...CIRCLE, prompt: 'another' }));
     expect(error).toBeInstanceOf(RateLimitError);
     expect(error).toMatchObject({ code: 'rate_limit_exceeded', type: 'rate_limit_error', param: null });
     const retryAfter = Number(answers[0]?.headers.get('retry-after'));
     expect(retryAfter).toBeGreaterThanOrEqual(1);
     expect(retryAfter).toBeLessThanOrEqual(60);
-    await stack.api.stop();
+    hangUp.abort();
     await held;
   });
 
@@ -350,8 +352,8 @@ async function keyOf(stack: Stack, request: object): Promise<string> {
 
 describe('a request whose job fails or is cancelled', () => {
   test('A failed job is a 500 that the client does not retry, streamed or not', async () => {
-    const stack = await startStack(server);
-    const jobs = storedJobs(server.url, stack.namespace);
+    const stack = await newTenant(idle);
+    const jobs = storedJobs(server.url, stack);
     const { client, answers } = openai(stack, { maxRetries: 2 });
     const call = errorOf(client.images.generate(CIRCLE));
     const [id] = await jobs.untilJobs(1);
@@ -374,8 +376,8 @@ describe('a request whose job fails or is cancelled', () => {
   });
 
   test('A cancelled job is a 409 that the client does not retry', async () => {
-    const stack = await startStack(server);
-    const jobs = storedJobs(server.url, stack.namespace);
+    const stack = await newTenant(idle);
+    const jobs = storedJobs(server.url, stack);
     const { client, answers } = openai(stack, { maxRetries: 2 });
     const call = errorOf(client.images.generate(CIRCLE));
     const [id] = await jobs.untilJobs(1);
@@ -392,7 +394,7 @@ describe('a held request', () => {
     tags: ['long'],
   }, async () => {
     const stack = await startStack(server, { LEHR_HOLD_S: '1' });
-    const jobs = storedJobs(server.url, stack.namespace);
+    const jobs = storedJobs(server.url, stack);
     const once = await errorOf(openai(stack).client.images.generate({ ...CIRCLE, prompt: 'a square' }));
     expect(once).toBeInstanceOf(InternalServerError);
     expect(once).toMatchObject({ status: 504, type: 'server_error', code: 'hold_expired', param: null });
@@ -423,7 +425,7 @@ describe('a held request', () => {
   });
 
   test('A request of the client for Python, which names its timeout in another header, is answered before that timeout', async () => {
-    const stack = await startStack(server);
+    const stack = await newTenant(idle);
     const { client } = openai(stack);
     const headers = { 'x-stainless-timeout': null, 'x-stainless-read-timeout': '2.0' };
     // Without the header, this client would give up before the answer.
@@ -435,7 +437,7 @@ describe('a held request', () => {
     tags: ['long'],
   }, async () => {
     const stack = await startStack(server);
-    const jobs = storedJobs(server.url, stack.namespace);
+    const jobs = storedJobs(server.url, stack);
     const { client } = openai(stack);
     const disconnect = new AbortController();
     const lost = client.images.generate(CIRCLE, { signal: disconnect.signal }).catch(() => {});
@@ -459,7 +461,7 @@ describe('a held request', () => {
 
   test('When a server stops, it answers held requests with 503 and keeps their jobs for the retry', async () => {
     const stack = await startStack(server);
-    const jobs = storedJobs(server.url, stack.namespace);
+    const jobs = storedJobs(server.url, stack);
     const { client, answers } = openai(stack);
     const call = errorOf(client.images.generate(CIRCLE));
     const streamed = errorOf(

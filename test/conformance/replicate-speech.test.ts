@@ -127,6 +127,6 @@ describe('speech', () => {
     );
     expect(version).toMatchObject({ status: 422, errors: [{ pointer: '/version' }] });
     expect(version.detail).toContain('brush@1 or ears@1');
-    expect(await storedJobs(server.url, stack.namespace).jobs()).toEqual([]);
+    expect(await storedJobs(server.url, stack).jobs()).toEqual([]);
   });
 });

@@ -6,7 +6,7 @@ import { shared } from '../support/cleanup.ts';
 import { pictureFile } from '../support/picture-file.ts';
 import { startRedis, type TestRedis } from '../support/redis.ts';
 import { problemIn, refused, replicate } from '../support/replicate-client.ts';
-import { startStack } from '../support/stack.ts';
+import { newTenant, startStack } from '../support/stack.ts';
 import { storedJobs } from '../support/stored-jobs.ts';
 import { verified, webhookReceiver } from '../support/webhook-receiver.ts';
 
@@ -25,6 +25,9 @@ const stack = shared(async () => {
   await all.worker();
   return all;
 });
+
+/** Without a worker: the jobs of each test, which has an own tenant, stay as they are. */
+const idle = shared(() => startStack(server));
 
 const CIRCLE = { prompt: 'a red circle' };
 const ID = /^[a-z0-9]{26}$/;
@@ -77,7 +80,7 @@ describe('run', () => {
     tags: ['long'],
   }, async () => {
     const stack = await startStack(server);
-    const jobs = storedJobs(server.url, stack.namespace);
+    const jobs = storedJobs(server.url, stack);
     const { client, calls } = replicate(stack);
     const seen: string[] = [];
     const running = client.run(
@@ -101,8 +104,8 @@ describe('run', () => {
   });
 
   test('replicate.run throws the reason of a failed job and returns null for a cancelled one', async () => {
-    const stack = await startStack(server);
-    const jobs = storedJobs(server.url, stack.namespace);
+    const stack = await newTenant(idle);
+    const jobs = storedJobs(server.url, stack);
     const { client } = replicate(stack);
     const failing = client.run('lehr/tiny', { input: CIRCLE }).catch((error: Error) => error.message);
     const [first] = await jobs.untilJobs(1);
@@ -121,7 +124,7 @@ describe('run', () => {
   });
 
   test('replicate.run cancels the prediction when its signal is aborted', async () => {
-    const stack = await startStack(server);
+    const stack = await newTenant(idle);
     const { client, calls } = replicate(stack);
     const stop = new AbortController();
     const wait = { mode: 'poll', interval: 50 } as const;
@@ -187,7 +190,7 @@ describe('a prediction', () => {
   });
 
   test('A prediction can name its version in every form, and is held only if the request asks for it', async () => {
-    const stack = await startStack(server);
+    const stack = await newTenant(idle);
     const { client, calls } = replicate(stack);
     for (const version of ['lehr/tiny', 'lehr/tiny:1', 'lehr/tiny:tiny@1', 'tiny@1', '1']) {
       const { model, version: shown } = await client.predictions.create({ version, input: CIRCLE });
@@ -200,7 +203,7 @@ describe('a prediction', () => {
   });
 
   test('A prediction is cancelled by a request without a body, and the cancel request is also answered when the prediction has ended', async () => {
-    const stack = await startStack(server);
+    const stack = await newTenant(idle);
     const { client, calls } = replicate(stack);
     const { id } = await client.predictions.create({ model: 'lehr/tiny', input: CIRCLE });
     expect(await client.predictions.cancel(id)).toMatchObject({ id, status: 'canceled', output: null });
@@ -255,8 +258,8 @@ describe('a prediction', () => {
   });
 
   test('The logs of a prediction show its progress in the form that the client parses', async () => {
-    const stack = await startStack(server);
-    const jobs = storedJobs(server.url, stack.namespace);
+    const stack = await newTenant(idle);
+    const jobs = storedJobs(server.url, stack);
     const { client } = replicate(stack);
     const { id } = await client.predictions.create({ model: 'lehr/tiny', input: CIRCLE });
     const [job] = await jobs.jobs();
@@ -270,7 +273,7 @@ describe('a prediction', () => {
 
 describe('the prediction list', () => {
   test('The prediction list has pages of a hundred, newest first, and includes native jobs', async () => {
-    const stack = await startStack(server);
+    const stack = await newTenant(idle);
     const native = await stack.post();
     const { client } = replicate(stack);
     for (let i = 0; i < 102; i++) await stack.post({ seed: i });
@@ -334,7 +337,7 @@ describe('refused prediction requests', () => {
   ];
 
   test('Invalid input is a 422 that names its field and is not retried', async () => {
-    const stack = await startStack(server);
+    const stack = await newTenant(idle);
     const { client, calls } = replicate(stack);
     for (const [input, pointer] of REFUSED) {
       const error = await refused(client.run('lehr/tiny', { input }));
@@ -356,7 +359,7 @@ describe('refused prediction requests', () => {
     const filter = { webhook: 'https://app.example/', webhook_events_filter: ['end' as 'start'] };
     const events = await refused(client.predictions.create({ model: 'lehr/tiny', input: CIRCLE, ...filter }));
     expect(problemIn(events).errors[0].pointer).toBe('/webhook_events_filter/0');
-    expect(await storedJobs(server.url, stack.namespace).jobs()).toEqual([]);
+    expect(await storedJobs(server.url, stack).jobs()).toEqual([]);
   });
 
   test('A refusal does not repeat the value of an unknown input, because it may be the API key of a faulty client', async () => {
@@ -368,7 +371,7 @@ describe('refused prediction requests', () => {
     );
     expect(error.message).not.toContain(stack.key);
     expect(JSON.stringify(stack.api.lines)).not.toContain(stack.key);
-    const jobs = storedJobs(server.url, stack.namespace);
+    const jobs = storedJobs(server.url, stack);
     for (const key of await jobs.redis.keys(`${jobs.keys.prefix}:*`)) {
       const kept = await jobs.redis.dump(key);
       expect(kept?.includes(stack.key) ?? false, key).toBe(false);
@@ -405,10 +408,7 @@ describe('refused prediction requests', () => {
   });
 
   test('A request above a limit is a 429, and polls and cancels still work after the six attempts of the client', async () => {
-    const stack = await startStack(server);
-    const response = await stack.ask('POST', '/v1/keys', { tenant: 'acme', limits: { max_jobs: 1 } });
-    const { key } = (await response.json()) as { key: string };
-    const { client, calls } = replicate({ ...stack, key });
+    const { client, calls } = replicate(await newTenant(idle, { max_jobs: 1 }));
     const { id } = await client.predictions.create({ model: 'lehr/tiny', input: CIRCLE });
     const error = await refused(client.predictions.create({ model: 'lehr/tiny', input: CIRCLE }));
     expect(problemIn(error)).toMatchObject({ status: 429, title: 'Too many requests' });
@@ -436,7 +436,7 @@ describe('refused prediction requests', () => {
 describe('a client that loses its connection', () => {
   test('A client that retries after a lost connection gets one prediction', { tags: ['long'] }, async () => {
     const stack = await startStack(server);
-    const jobs = storedJobs(server.url, stack.namespace);
+    const jobs = storedJobs(server.url, stack);
     let lost = 0;
     const { client } = replicate(stack, {
       fetch: async (input, init) => {
@@ -493,7 +493,7 @@ test('When a server stops, it answers held predictions with their current state,
   tags: ['long'],
 }, async () => {
   const stack = await startStack(server);
-  const jobs = storedJobs(server.url, stack.namespace);
+  const jobs = storedJobs(server.url, stack);
   const { client, calls } = replicate(stack);
   const held = client.predictions.create({ model: 'lehr/tiny', input: CIRCLE, wait: true });
   const [id] = await jobs.untilJobs(1);
@@ -535,7 +535,7 @@ describe('webhooks', () => {
 
   test('A webhook without a filter sends the end once, and one with the logs filter sends progress', async () => {
     const stack = await startStack(server, open);
-    const jobs = storedJobs(server.url, stack.namespace);
+    const jobs = storedJobs(server.url, stack);
     const receiver = await webhookReceiver();
     const { client } = replicate(stack);
     const { id } = await client.predictions.create({

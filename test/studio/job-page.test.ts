@@ -24,7 +24,7 @@ describe.skipIf(!chromiumPath)('the job page', () => {
     await enter(page, stack);
     await page.goto(`${stack.url}/studio/jobs/${id}`);
     await page.getByText('Nothing has been sent yet').waitFor();
-    await storedJobs(world.redis.url, stack.namespace).fail(id as JobId);
+    await storedJobs(world.redis.url, stack).fail(id as JobId);
     await receiver.until(1);
     await page.getByText('the receiver is broken').waitFor();
     expect(await page.locator('.attempt-status').allTextContents()).toEqual(['500']);
@@ -44,7 +44,7 @@ describe.skipIf(!chromiumPath)('the job page', () => {
     const stack = await demoStack(world.redis);
     const prompt = 'a small ring left of a large heart on a white and green background, '.repeat(30).trim();
     const { id } = await stack.post({ prompt, steps: 7, seed: 81, width: 128, height: 192 });
-    await storedJobs(world.redis.url, stack.namespace).fail(id as JobId);
+    await storedJobs(world.redis.url, stack).fail(id as JobId);
     const { page, complaints } = await openStudio(world.browser, { viewport: DESK });
     await enter(page, stack);
     await page.getByRole('link', { name: 'Gallery' }).click();

@@ -1,7 +1,7 @@
 /** All of Lehr as real processes: API and workers on a real Redis, with an object folder and a tiny model. */
 import { randomBytes } from 'node:crypto';
 import { vi } from 'vitest';
-import { type Job, JobSchema } from '../../packages/shared/src/index.ts';
+import { DEFAULT_TENANT, type Job, JobSchema, type TenantId } from '../../packages/shared/src/index.ts';
 import { type LehrProcess, startLehr } from './lehr-process.ts';
 import { freePort } from './ports.ts';
 import type { TestRedis } from './redis.ts';
@@ -10,6 +10,8 @@ import { tempFolder, tinyModels } from './tiny-models.ts';
 export interface Stack {
   readonly url: string;
   readonly key: string;
+  /** Whose jobs `key` makes. */
+  readonly tenant: TenantId;
   readonly api: LehrProcess;
   readonly namespace: string;
   /** Starts the API again, after `api` was killed; resolves when it is ready. */
@@ -39,24 +41,16 @@ export async function startStack(redis: TestRedis, env: Record<string, string> =
     ...env,
   };
   const api = startLehr('api', shared);
-  const ask: Stack['ask'] = (method, path, body, headers = {}) =>
-    fetch(`${url}${path}`, {
-      method,
-      headers: {
-        authorization: `Bearer ${key}`,
-        ...(body !== undefined && { 'content-type': 'application/json' }),
-        ...headers,
-      },
-      ...(body !== undefined && { body: JSON.stringify(body) }),
-    });
+  const calls = callsOf(url, key);
   const isReady = () =>
     vi.waitFor(async () => {
-      if ((await ask('GET', '/readyz')).status !== 200) throw new Error('the API is not ready');
+      if ((await calls.ask('GET', '/readyz')).status !== 200) throw new Error('the API is not ready');
     }, 60_000);
   await isReady();
   return {
     url,
     key,
+    tenant: DEFAULT_TENANT,
     api,
     namespace,
     restartApi: async () => {
@@ -75,6 +69,31 @@ export async function startStack(redis: TestRedis, env: Record<string, string> =
       await worker.logged('worker serves');
       return worker;
     },
+    ...calls,
+  };
+}
+
+/** A shared installation as a new tenant has it: with an own key, and without the jobs of others. */
+export async function newTenant(stack: Stack, limits: object = {}): Promise<Stack> {
+  const tenant = `tenant-${randomBytes(4).toString('hex')}` as TenantId;
+  const response = await stack.ask('POST', '/v1/keys', { tenant, limits });
+  if (response.status !== 201) throw new Error(`${response.status} ${await response.text()}`);
+  const { key } = (await response.json()) as { key: string };
+  return { ...stack, key, tenant, ...callsOf(stack.url, key) };
+}
+
+function callsOf(url: string, key: string): Pick<Stack, 'ask' | 'post' | 'upload' | 'over'> {
+  const ask: Stack['ask'] = (method, path, body, headers = {}) =>
+    fetch(`${url}${path}`, {
+      method,
+      headers: {
+        authorization: `Bearer ${key}`,
+        ...(body !== undefined && { 'content-type': 'application/json' }),
+        ...headers,
+      },
+      ...(body !== undefined && { body: JSON.stringify(body) }),
+    });
+  return {
     ask,
     post: async (input = {}, fields = {}) => {
       const body = { type: 'text-to-image', input: { prompt: 'a red circle', ...input }, ...fields };
