@@ -1,7 +1,7 @@
 /** New jobs from the input of jobs that have ended. */
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { Job, JobId } from '../../packages/shared/src/index.ts';
-import { lehrFor } from '../client/lehr-command.ts';
+import { lehrFor, runLehr } from '../client/lehr-command.ts';
 import { servedApi } from '../client/served-api.ts';
 import { apiWorld, jobOf, problemOf } from '../support/api-world.ts';
 import { startRedis, type TestRedis } from '../support/redis.ts';
@@ -161,8 +161,7 @@ test.each([
   ],
   [['jobs', 'retry', '--failed', '--limit', '0'], '--limit is "0", expected a whole number above 0'],
 ])('lehr %j is refused with the reason', async (args, reason) => {
-  const lehr = lehrFor({ url: 'http://127.0.0.1:1', key: 'none' });
-  const { code, stderr } = await lehr(args);
+  const { code, stderr } = await runLehr(args);
   expect(code).toBe(64);
   expect(stderr).toContain(reason);
 });

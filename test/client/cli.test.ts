@@ -1,4 +1,4 @@
-/** Every command of `lehr` as a process against a whole Lehr: its output and its exit code. */
+/** Every command of `lehr` as a process against a whole Lehr: its output and its exit code. What needs no Lehr runs in this process. */
 import { execFile, execFileSync } from 'node:child_process';
 import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -10,7 +10,7 @@ import { startRedis, type TestRedis } from '../support/redis.ts';
 import { startStack } from '../support/stack.ts';
 import { tempFolder, tinyModels } from '../support/tiny-models.ts';
 import { faultyProxy } from './faulty-proxy.ts';
-import { LEHR, lehrFor, startLehrCommand } from './lehr-command.ts';
+import { LEHR, lehrFor, runLehr, startLehrCommand } from './lehr-command.ts';
 import { servedApi } from './served-api.ts';
 
 let server: TestRedis;
@@ -421,8 +421,7 @@ describe('A wrong call of lehr', () => {
     [['keys', 'create', 'acme', '--expires', 'soon'], /expected a date/],
   ];
   test.each(usage)('The arguments %j end with exit code 64', async (args, message) => {
-    const env = { LEHR_URL: 'http://127.0.0.1:9', LEHR_API_KEY: 'none' };
-    const { code, stdout, stderr } = await startLehrCommand(args, { env }).ended;
+    const { code, stdout, stderr } = await runLehr(args);
     expect({ code, stdout }).toEqual({ code: 64, stdout: '' });
     expect(stderr).toMatch(message);
   });
@@ -473,14 +472,12 @@ describe('A wrong call of lehr', () => {
   });
 
   test('The help text of every command explains every option', async () => {
-    const all = await startLehrCommand(['--help']).ended;
+    const all = await runLehr(['--help']);
     const names = [...all.stdout.matchAll(/^ {2}lehr ((?:keys |(?:jobs|models) (?=[a-z]))?[a-z]+)/gm)].map(
       ([, name]) => name,
     );
     expect(names).toHaveLength(31);
-    const helps = await Promise.all(
-      names.map((name) => startLehrCommand([...name.split(' '), '--help']).ended),
-    );
+    const helps = await Promise.all(names.map((name) => runLehr([...name.split(' '), '--help'])));
     for (const [i, { code, stdout, stderr }] of helps.entries()) {
       expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
       expect(stdout).toContain(`Usage: lehr ${names[i]} [options]`);

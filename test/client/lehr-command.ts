@@ -8,6 +8,8 @@ import { text } from 'node:stream/consumers';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { onTestFinished } from 'vitest';
+import { runCli } from '../../apps/cli/src/run.ts';
+import { UNREACHABLE_URL } from '../support/ports.ts';
 import type { Stack } from '../support/stack.ts';
 import { tempFolder } from '../support/tiny-models.ts';
 
@@ -49,6 +51,26 @@ export function startLehrCommand(args: readonly string[], { env = {}, cwd, stdin
     ([[code], stdout, stderr]) => ({ code, stdout, stderr }),
   );
   return { child, ended };
+}
+
+/** Runs the command in this process: for what it says before it asks Lehr anything. */
+export async function runLehr(args: readonly string[]): Promise<Ended> {
+  const written = { stdout: '', stderr: '' };
+  const code = await runCli(args, {
+    env: { LEHR_URL: UNREACHABLE_URL, LEHR_API_KEY: 'none' },
+    out: (line) => {
+      written.stdout += line;
+    },
+    err: (line) => {
+      written.stderr += line;
+    },
+    outIsTty: false,
+    errIsTty: false,
+    columns: 80,
+    signal: new AbortController().signal,
+    readStdin: async () => '',
+  });
+  return { code, ...written };
 }
 
 /** Returns a function that runs the command against a stack until it exits. */
