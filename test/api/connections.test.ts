@@ -4,6 +4,7 @@ import { connect, type Socket } from 'node:net';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
 import { API_KEY } from '../support/api-world.ts';
+import { shared } from '../support/cleanup.ts';
 import { type Env, installation } from '../support/installation.ts';
 import { type LehrProcess, startCommand, startLehr } from '../support/lehr-process.ts';
 import { startRedis, type TestRedis } from '../support/redis.ts';
@@ -42,6 +43,8 @@ async function listening(api: LehrProcess) {
   return { api, url: String(url), port: Number(port), operations: `http://127.0.0.1:${operationsPort}` };
 }
 
+const api = shared(() => started({}));
+
 const statusOf = async (url: string, key?: string): Promise<number> => {
   const headers = key === undefined ? undefined : { authorization: `Bearer ${key}` };
   return (await fetch(url, { headers })).status;
@@ -62,7 +65,7 @@ test('With LEHR_OPERATIONS_PORT, the public listener serves neither metrics nor 
 });
 
 test('Without LEHR_OPERATIONS_PORT, one listener serves everything', async () => {
-  const { url } = await started({});
+  const { url } = api;
   for (const path of ['/metrics', '/readyz', '/admin/queues', '/healthz', '/v1/jobs']) {
     expect(await statusOf(`${url}${path}`, API_KEY), path).toBe(200);
   }
@@ -114,14 +117,14 @@ async function pipelined(port: number, requests: number): Promise<number> {
 }
 
 test('A few requests sent at once on a connection are all answered, and a connection with many is closed', async () => {
-  const { port, url } = await started({});
+  const { port, url } = api;
   expect(await pipelined(port, 16)).toBe(16);
   expect(await pipelined(port, 400)).toBeLessThanOrEqual(16);
   expect(await statusOf(`${url}/healthz`)).toBe(200);
 });
 
 test('Of event streams that were sent at once on one connection only the first begins, and it ends with the connection', async () => {
-  const { port, url } = await started({});
+  const { port, url } = api;
   const headers = { authorization: `Bearer ${API_KEY}`, 'content-type': 'application/json' };
   const body = JSON.stringify({ type: 'text-to-image', input: { prompt: 'a red circle' } });
   const job = (await (await fetch(`${url}/v1/jobs`, { method: 'POST', headers, body })).json()) as {

@@ -2,7 +2,7 @@
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { onTestFinished } from 'vitest';
+import { whenDone } from './cleanup.ts';
 import { freshKeys } from './redis.ts';
 
 export type Env = Record<string, string>;
@@ -11,7 +11,7 @@ const MODELS = 'models: [{ name: tiny, task: diffusion, versions: [{ version: "1
 
 export async function installation(redisUrl: string, more: Env = {}): Promise<Env> {
   const home = await mkdtemp(join(tmpdir(), 'lehr-home-'));
-  onTestFinished(() => rm(home, { recursive: true, force: true }));
+  whenDone(() => rm(home, { recursive: true, force: true }));
   await writeFile(join(home, 'models.yaml'), MODELS);
   return {
     LEHR_HOME: join(home, 'data'),

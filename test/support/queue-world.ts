@@ -1,5 +1,4 @@
 /** A small world around the queue layer: records, group queues and a claimer over one real Redis. */
-import { onTestFinished } from 'vitest';
 import type { Job, PriorityClass } from '../../packages/shared/src/index.ts';
 import {
   DEFAULT_TENANT,
@@ -57,7 +56,6 @@ export async function queueWorld(url: string, times?: Partial<LeaseTimes>): Prom
     return { worker, claimer, redis: commands, blocking };
   };
   const { worker, claimer } = await another();
-  onTestFinished(() => redis.disconnect());
   return {
     keys,
     redis,

@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto';
 import sharp from 'sharp';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { readPngText } from '../../apps/worker/src/parent/delivery/image-file.ts';
+import { shared } from '../support/cleanup.ts';
 import { startRedis, type TestRedis } from '../support/redis.ts';
 import { workerWorld } from '../support/worker-world.ts';
 
@@ -11,9 +12,14 @@ beforeAll(async () => {
 });
 afterAll(() => server.stop());
 
-test('A queued job becomes stored pictures, each with its own seed, and timings that sum to the total time', async () => {
+const common = shared(async () => {
   const world = await workerWorld(server.url);
   await world.worker();
+  return world;
+});
+
+test('A queued job becomes stored pictures, each with its own seed, and timings that sum to the total time', async () => {
+  const world = common;
   const id = await world.draw({ n: 3, seed: 7, width: 128 });
   const record = await world.reached(id);
   if (record.state !== 'succeeded') throw new Error(JSON.stringify(record));
@@ -51,8 +57,7 @@ test.each([
 ] as const)(
   'A picture can be stored as %s, with its parameters in its metadata',
   async (output_format, format) => {
-    const world = await workerWorld(server.url);
-    await world.worker();
+    const world = common;
     const record = await world.reached(
       await world.draw({ output_format, embed_prompt: true, prompt: 'a blue star' }),
     );
@@ -94,8 +99,7 @@ test('24 jobs with different steps, samplers and guidance share batches and draw
 });
 
 test('A sleeping worker finds a job of a size that was never requested before', async () => {
-  const world = await workerWorld(server.url);
-  await world.worker();
+  const world = common;
   await world.reached(await world.draw());
   const record = await world.reached(await world.draw({ width: 96, height: 72 }));
   expect(record).toMatchObject({ state: 'succeeded', output: { images: [{ width: 96, height: 72 }] } });
