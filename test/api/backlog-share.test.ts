@@ -1,7 +1,7 @@
 /** One tenant cannot fill the whole wait that is accepted, so the others can still make jobs. */
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { Job } from '../../packages/shared/src/index.ts';
-import { requeueLost } from '../../packages/shared/src/queue/index.ts';
+import { requeueLost, WORKFLOW_QUEUE } from '../../packages/shared/src/queue/index.ts';
 import { redisNow } from '../../packages/shared/src/redis/index.ts';
 import { type ApiWorld, apiWorld, jobOf, problemOf } from '../support/api-world.ts';
 import { type KeyHolder, keyHolder } from '../support/key-holder.ts';
@@ -255,7 +255,7 @@ test('What a workflow reserved is given back when the process that admitted it d
   const request = {
     id: 'job_dead' as never,
     tenant: 'acme' as never,
-    queue: 'graphs',
+    queue: WORKFLOW_QUEUE,
     priority: 'standard' as const,
     cost: 2000,
     workflow: workflowOf('a', 'b'),

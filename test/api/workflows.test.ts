@@ -95,27 +95,6 @@ test('A request may say graph, the older name of workflow, and the answer says w
   }
 });
 
-test('A stored workflow of an older version, whose type is graph, is shown as a workflow', async () => {
-  const { ask, parts } = await speechWorld();
-  const nodes = [{ id: 'a', ...listening('https://x.example/a.wav') }];
-  const { id } = await jobOf(await ask('POST', '/v1/jobs', { type: 'workflow', nodes }));
-  const { keys, redis } = parts;
-  const stored = await redis.hgetall(keys.record(id as JobId));
-  // As versions before the word workflow wrote it; new records are stored no differently.
-  expect(stored).toMatchObject({
-    type: 'graph',
-    queue: 'graphs',
-    graph: expect.stringContaining('"id":"a"'),
-  });
-  expect(stored).not.toHaveProperty('workflow');
-  expect(await redis.zscore(`${keys.prefix}:graphs`, id)).not.toBeNull();
-  expect(await (await ask('GET', `/v1/jobs/${id}`)).json()).toMatchObject({
-    type: 'workflow',
-    input: { nodes: [{ id: 'a' }] },
-    nodes: [{ id: 'a', status: 'queued' }],
-  });
-});
-
 test('Audio in a data: URI is stored byte for byte in every encoding and with any media type', async () => {
   const { ask, parts } = await speechWorld();
   const bytes = Buffer.from([0, 0x2b, 0x80, 0xc3, 0xa9, 0xff, 0x25, 0x2c]);

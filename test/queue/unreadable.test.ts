@@ -13,6 +13,7 @@ import {
   expireOverdue,
   requeueLost,
   reviewUnreadable,
+  WORKFLOW_QUEUE,
   WorkflowRunner,
 } from '../../packages/shared/src/queue/index.ts';
 import { JobList } from '../../packages/shared/src/records/index.ts';
@@ -162,7 +163,7 @@ test('A workflow whose node cannot be read is left alone, and the other workflow
     const nodes = [{ ...node, id: 'a', job: node.id, after: [] }];
     const job = newJob({
       type: 'workflow',
-      queue: 'graphs',
+      queue: WORKFLOW_QUEUE,
       input: { nodes },
       workflow: { weight: 1, nodes },
     });

@@ -28,8 +28,8 @@ import type { GroupQueues } from './group-queues.ts';
 import { firstScore } from './score.ts';
 import { nextMove, type ReadyNode } from './workflow/next.ts';
 
-/** Where the BullMQ jobs of workflows wait for their children; stored under the older name (records/stored-names.ts). */
-export const WORKFLOW_QUEUE = 'graphs';
+/** Where the BullMQ jobs of workflows wait for their children. */
+export const WORKFLOW_QUEUE = 'workflows';
 const SWEPT_AT_ONCE = 64;
 
 export interface WorkflowRunnerOptions {

@@ -25,10 +25,10 @@ local function create(m)
   if m.fields.parent then
     unplan(prefix, m.fields.tenant, m.fields.parent, m.id)
     -- A workflow that is cancelled at this moment may have been read without this node; the janitor looks again.
-    redis.call('ZADD', prefix .. ':graphs', now, m.fields.parent)
+    redis.call('ZADD', prefix .. ':workflows', now, m.fields.parent)
   end
-  if m.fields.graph then
-    redis.call('ZADD', prefix .. ':graphs', now, m.id)
+  if m.fields.workflow then
+    redis.call('ZADD', prefix .. ':workflows', now, m.id)
   else
     list_group(m.fields.queue)
   end

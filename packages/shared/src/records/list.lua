@@ -3,7 +3,7 @@
 -- KEYS[1]  a set of job ids in order of id: of all jobs of the tenant, of those that ended in one state, or of the unfinished ones
 -- ARGV[1]  <prefix>, ARGV[2] the id after which the part begins; empty: it begins with the newest job
 -- ARGV[3]  how many records, ARGV[4] how many ids to look at, ARGV[5] no further record is read after this many bytes
--- ARGV[6]  the state, ARGV[7] the type as it is stored, ARGV[8] the model (`name` or `name@version`); empty: any
+-- ARGV[6]  the state, ARGV[7] the type, ARGV[8] the model (`name` or `name@version`); empty: any
 -- ARGV[9]  1: ids without a record leave the set, because the record has expired
 --
 -- Returns {the id that was looked at last, 1 if older ones follow, bytes of the records, {{id, the record as a flat hash} ...}}; of a key

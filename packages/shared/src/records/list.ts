@@ -10,7 +10,6 @@ import type { JobState, JobType } from '../contracts/job.ts';
 import { defineScript, type Keys, type Redis, type Script } from '../redis/index.ts';
 import { isTerminal, type JobRecord } from './record.ts';
 import { hashOf, notHash, parseRecord } from './replies.ts';
-import { toStoredType } from './stored-names.ts';
 import { UnreadableList } from './unreadable.ts';
 
 export interface ListQuery {
@@ -84,7 +83,7 @@ export class JobList {
       [this.#indexOf(tenant, status)],
       [
         ...[this.#keys.prefix, cursor, Math.min(limit, PART.records), PART.ids, PART.bytes],
-        ...[status ?? '', type === undefined ? '' : toStoredType(type), model, isUnfinished ? 0 : 1],
+        ...[status ?? '', type ?? '', model, isUnfinished ? 0 : 1],
       ],
     );
     const [last, more, bytes, found] = reply as [JobId, number, number, [JobId, string[]?][]];

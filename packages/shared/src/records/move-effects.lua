@@ -162,8 +162,8 @@ local function finish(key, id, tenant)
 end
 
 -- A workflow is shown with its nodes, so no record of a node that ended early expires before that of the workflow.
-local function keep_nodes(graph)
-  for node in string.gmatch(graph, '"job":"([^"]+)"') do
+local function keep_nodes(workflow)
+  for node in string.gmatch(workflow, '"job":"([^"]+)"') do
     local key = prefix .. ':record:' .. node
     if redis.call('PTTL', key) > 0 then redis.call('PEXPIRE', key, retention) end
   end

@@ -32,7 +32,6 @@ import {
 import { TranscriptSchema } from '../contracts/speech-to-text.ts';
 import { StoredTextOutputSchema } from '../contracts/text-output.ts';
 import { PromptCutsSchema } from '../contracts/text-to-image.ts';
-import { OLDER_NAME } from './stored-names.ts';
 
 /** Per move: the states it may start from, and the state it leads to. transition.lua is loaded with this table. */
 export const MOVES = {
@@ -240,11 +239,7 @@ export type JobOutline = JobRecord extends infer Each
     ? Omit<Each, 'input'>
     : never
   : never;
-/** The stored names of all fields. */
-export const RECORD_FIELDS = [
-  ...new Set(JobRecordSchema.options.flatMap(({ shape }) => Object.keys(shape))),
-  OLDER_NAME,
-];
+export const RECORD_FIELDS = [...new Set(JobRecordSchema.options.flatMap(({ shape }) => Object.keys(shape)))];
 
 /** What a new record is made of; the script adds state, times, rev and attempt. */
 export type NewJob = Pick<

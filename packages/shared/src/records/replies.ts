@@ -2,7 +2,6 @@
 import type { JobId } from '../base/ids.ts';
 import type { JobState } from '../contracts/job.ts';
 import { type JobRecord, JobRecordSchema, type NewJob } from './record.ts';
-import { fromStoredNames } from './stored-names.ts';
 import { reasonOf, type Unreadable } from './unreadable.ts';
 
 /** The result of a move; the head of transition.lua explains the codes. */
@@ -105,7 +104,7 @@ interface Parsed {
 /** Neither for an empty hash: there is no record. */
 export function parseRecord(id: JobId, hash: Record<string, string>): Parsed {
   if (Object.keys(hash).length === 0) return {};
-  const { success, data, error } = JobRecordSchema.safeParse(fromStoredNames(hash));
+  const { success, data, error } = JobRecordSchema.safeParse(hash);
   if (success) return { record: data };
   const version = hash.v === undefined ? undefined : Number(hash.v);
   return { unreadable: { id, version, reason: reasonOf(error) } };

@@ -26,7 +26,6 @@ import {
   type StoredEvent,
 } from './replies.ts';
 import { BUCKETS_LUA } from './rollout-share.ts';
-import { toStoredNames } from './stored-names.ts';
 import { isNewer, SCHEMA_VERSION, type Unreadable, UnreadableList } from './unreadable.ts';
 
 /** A Lua table: reading it from JSON would take longer than most moves. */
@@ -255,8 +254,10 @@ export class RecordStore {
 }
 
 /** The fields of a new record, as CREATE_LUA takes them. */
-export const storedFields = (job: NewJob): Readonly<Record<string, string>> =>
-  toStoredNames({ v: String(SCHEMA_VERSION), ...encodeFields(job) });
+export const storedFields = (job: NewJob): Readonly<Record<string, string>> => ({
+  v: String(SCHEMA_VERSION),
+  ...encodeFields(job),
+});
 
 const encodeMove = (move: Move): object => ({
   ...move,

@@ -109,12 +109,12 @@ local function end_job(id, key, known, state, fields)
   if not known.parent then list_ended(id, known.tenant, state) end
   if known.rollout then count_outcome(known.rollout, state, fields) end
   -- The workflow of this node must advance: the caller of this script does it, or the janitor a little later.
-  if known.parent then redis.call('ZADD', prefix .. ':graphs', now, known.parent) end
+  if known.parent then redis.call('ZADD', prefix .. ':workflows', now, known.parent) end
   -- The same for a workflow that ends: its remaining nodes must stop.
-  local graph = redis.call('HGET', key, 'graph')
-  if graph then
-    redis.call('ZADD', prefix .. ':graphs', now, id)
-    keep_nodes(graph)
+  local workflow = redis.call('HGET', key, 'workflow')
+  if workflow then
+    redis.call('ZADD', prefix .. ':workflows', now, id)
+    keep_nodes(workflow)
     unplan(prefix, known.tenant, id)
   end
   if known.held_by then send_end(known.held_by, id, key, fields) end

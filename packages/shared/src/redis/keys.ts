@@ -211,7 +211,7 @@ export function keysOf(namespace: string): Keys {
     signInGeneration: (keyId) => `${prefix}:sign-in-generation:${keyId}`,
     budget: (id) => `${prefix}:budget:${id}`,
     ...webhookKeys(prefix),
-    workflows: `${prefix}:graphs`,
+    workflows: `${prefix}:workflows`,
     changed: (id) => `${prefix}:changed:${id}`,
     ended: (holder) => `${prefix}:ended:${holder}`,
     unreadable: `${prefix}:unreadable`,

@@ -31,7 +31,7 @@ local function measure(jobs_key, tenant)
   local drawn = redis.call('ZRANDMEMBER', jobs_key, draws)
   local bytes = 0
   for _, id in ipairs(drawn) do
-    local known = redis.call('HMGET', prefix .. ':record:' .. id, 'hook_events', 'graph')
+    local known = redis.call('HMGET', prefix .. ':record:' .. id, 'hook_events', 'workflow')
     bytes = bytes + job_bytes(id, known[1])
     for node in string.gmatch(known[2] or '', '"job":"([^"]+)"') do bytes = bytes + job_bytes(node) end
   end

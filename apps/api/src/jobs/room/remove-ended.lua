@@ -52,19 +52,19 @@ local function is_open(queue, id)
   return true
 end
 
-local function nodes_of(graph)
-  if not graph then return {} end
-  local read, workflow = pcall(cjson.decode, graph)
-  return read and workflow.nodes or {}
+local function nodes_of(workflow)
+  if not workflow then return {} end
+  local read, decoded = pcall(cjson.decode, workflow)
+  return read and decoded.nodes or {}
 end
 
 -- The parts of a job that may be removed, itself and its nodes: {id, queue, keys} of each. Nil for one that may not be removed.
 local function removable(id, known)
-  local state, finished_at, hook_events, graph, queue = unpack(known)
+  local state, finished_at, hook_events, workflow, queue = unpack(known)
   if not ENDED[state] or (tonumber(finished_at) or latest + 1) > latest then return nil end
   if not queue or is_undelivered(id, hook_events) or is_open(queue, id) then return nil end
   local parts = { { id, queue, keys_of(id, hook_events) } }
-  for _, node in ipairs(nodes_of(graph)) do
+  for _, node in ipairs(nodes_of(workflow)) do
     local node_state = redis.call('HGET', prefix .. ':record:' .. node.job, 'state')
     if (node_state and not ENDED[node_state]) or is_open(node.queue, node.job) then return nil end
     parts[#parts + 1] = { node.job, node.queue, keys_of(node.job) }
@@ -90,7 +90,7 @@ local removed, freed, kept = 0, 0, 0
 local ids = redis.call('ZRANGE', KEYS[1], skip, skip + count - 1)
 for _, id in ipairs(ids) do
   if freed >= wanted then break end
-  local known = redis.call('HMGET', prefix .. ':record:' .. id, 'state', 'finished_at', 'hook_events', 'graph', 'queue')
+  local known = redis.call('HMGET', prefix .. ':record:' .. id, 'state', 'finished_at', 'hook_events', 'workflow', 'queue')
   if not known[1] then
     -- The record has expired.
     redis.call('ZREM', KEYS[1], id)
