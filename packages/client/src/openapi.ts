@@ -1127,10 +1127,7 @@ export interface components {
                 readonly [key: string]: string;
             } | undefined;
         } | {
-            /**
-             * @description `graph` is the older name of `workflow`.
-             * @enum {string}
-             */
+            /** @enum {string} */
             readonly type: "workflow";
             readonly nodes: readonly components["schemas"]["WorkflowNode"][];
             /**
@@ -2394,7 +2391,6 @@ export interface operations {
         readonly parameters: {
             readonly query?: {
                 readonly status?: "queued" | "running" | "succeeded" | "failed" | "canceled" | "expired";
-                /** @description `graph` is the older name of `workflow`. */
                 readonly type?: "text-to-image" | "speech-to-text" | "speech-to-image" | "text-embedding" | "text-classification" | "fill-mask" | "token-classification" | "workflow";
                 /** @description `name` or `name@version`. */
                 readonly model?: string;

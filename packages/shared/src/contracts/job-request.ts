@@ -1,6 +1,6 @@
 /** The request that creates a job. */
 import { z } from 'zod';
-import { MetadataSchema, OLDER_WORKFLOW_TYPE, PRIORITY_CLASSES } from './job.ts';
+import { MetadataSchema, PRIORITY_CLASSES } from './job.ts';
 import { SpeechToTextRequestSchema } from './speech-to-text.ts';
 import {
   DURABILITIES,
@@ -73,10 +73,7 @@ export const JobRequestSchema = z
       ...common,
     }),
     z.strictObject({
-      type: z
-        .literal(['workflow', OLDER_WORKFLOW_TYPE])
-        .transform(() => 'workflow' as const)
-        .meta({ description: '`graph` is the older name of `workflow`.' }),
+      type: z.literal('workflow'),
       nodes: WorkflowNodesSchema,
       ...common,
     }),

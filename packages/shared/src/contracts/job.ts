@@ -16,14 +16,6 @@ export const JOB_TYPES = [
 ] as const;
 export type JobType = (typeof JOB_TYPES)[number];
 
-/** The older name of the type `workflow`; accepted in requests. */
-export const OLDER_WORKFLOW_TYPE = 'graph';
-/** A job type as a request may name it; the OpenAPI document shows the present names only. */
-export const JobTypeParamSchema = z
-  .enum([...JOB_TYPES, OLDER_WORKFLOW_TYPE])
-  .transform((type): JobType => (type === OLDER_WORKFLOW_TYPE ? 'workflow' : type))
-  .meta({ enum: [...JOB_TYPES], description: '`graph` is the older name of `workflow`.' });
-
 export const JOB_STATES = ['queued', 'running', 'succeeded', 'failed', 'canceled', 'expired'] as const;
 export type JobState = (typeof JOB_STATES)[number];
 export const JobStateSchema = z.enum(JOB_STATES);

@@ -1,5 +1,5 @@
 import { createRoute, z } from '@hono/zod-openapi';
-import { JobListSchema, JobStateSchema, JobTypeParamSchema } from '@lehr/shared';
+import { JOB_TYPES, JobListSchema, JobStateSchema } from '@lehr/shared';
 import type { JobRecord } from '@lehr/shared/records';
 import { requires } from '../../http/middleware/auth.ts';
 import { answerJson } from '../../http/middleware/own-headers.ts';
@@ -10,7 +10,7 @@ import { queryNumber } from '../params.ts';
 
 const ListQuery = z.strictObject({
   status: JobStateSchema.optional(),
-  type: JobTypeParamSchema.optional(),
+  type: z.enum(JOB_TYPES).optional(),
   model: z.string().min(1).max(200).optional().meta({ description: '`name` or `name@version`.' }),
   limit: queryNumber(z.coerce.number().int().min(1).max(100).default(20)),
   cursor: z.string().max(200).optional().meta({ description: '`next_cursor` of the previous page.' }),
