@@ -31,11 +31,15 @@ const statusOf = (i: number): WorkerStatus => ({
   tasks: ['diffusion'],
   draining: false,
   models: MODELS.map((ref) => ({ ref, batching: 'step', providers: { unet: 'cuda' } })),
+  unavailable: [],
+  jobs: 12,
   lanes: MODELS.map((ref) => ({
     queue: `diffusion.${ref}.512x${widthOf(i)}`,
     rows: 8,
     row_cap: 16,
     samples: 4,
+    paused: 0,
+    left_ms: { interactive: 0, standard: 5000, bulk: 0 },
     row_steps_per_s: 15,
   })),
 });

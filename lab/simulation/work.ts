@@ -109,6 +109,8 @@ const reporterOf = (parts: QueueSideParts): FleetReporter =>
       tasks: ['diffusion'],
       draining: false,
       models: [{ ref: 'simulated@1', batching: 'step', providers: { unet: 'cpu' } }],
+      unavailable: [],
+      jobs: 0,
       lanes: [],
     }),
     running: () => ({ samples: [], calls: [] }),

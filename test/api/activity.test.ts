@@ -51,6 +51,7 @@ async function runningWorld(status: Partial<WorkerStatus> = {}) {
   await reportRunning(world.parts.redis, world.parts.keys, world.worker.id, {
     samples: [sample('ada', 3), sample('bob', 17)],
     calls: [CALLS],
+    counts: {},
   });
   return { world, ada, bob, jobs };
 }
@@ -115,11 +116,11 @@ test('The waiting line has its jobs by class, in the order in which they are cla
   expect(other.own_ms / other.ms).toBeCloseTo(2 / 3);
 });
 
-test('A worker of an older version, and one whose samples cannot be read, are shown with the counts of their lanes', async () => {
+test('A worker that has not reported its samples, and one whose samples cannot be read, are shown with the counts of their lanes', async () => {
   const { world, ada } = await runningWorld();
-  const older = newWorkerId('older');
+  const silent = newWorkerId('silent');
   const damaged = newWorkerId('damaged');
-  for (const id of [older, damaged]) await world.worker.report({ id, lanes: [LANE] });
+  for (const id of [silent, damaged]) await world.worker.report({ id, lanes: [LANE] });
   await world.parts.redis.set(world.parts.keys.runningOn(damaged), '{"v":9,"samples":"many"}');
   const { lanes, workers } = await activityOf(ada.ask);
   expect(workers).toHaveLength(3);

@@ -212,7 +212,6 @@ describe('models', () => {
       expect(list.data.find(({ id }) => id === 'split')).toEqual(one);
       return one.limits;
     };
-    // A worker of an earlier version reports no such limit.
     await world.worker.report({ models: [open('a')] });
     expect(await limits()).not.toHaveProperty('max_prompt_tokens');
     await world.worker.report({ models: [open('a', 77), open('b', 64)] });

@@ -19,7 +19,7 @@ async function reportAs({ parts: { redis, keys } }: ApiWorld, text: string): Pro
 test('Jobs are accepted and queues are listed beside workers that report what this version does not know', async () => {
   const world = await apiWorld(server.url);
   await world.worker.report();
-  const status = { id: 'w', started_at: 0, draining: false, lanes: [], models: [] };
+  const status = { id: 'w', started_at: 0, draining: false, unavailable: [], jobs: 0, lanes: [], models: [] };
   await reportAs(world, JSON.stringify({ ...status, v: 2, tasks: ['video'] }));
   await reportAs(world, JSON.stringify({ v: 3 }));
   await reportAs(world, 'not JSON');

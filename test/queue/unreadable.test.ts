@@ -190,6 +190,8 @@ const report = (fields: object = {}): WorkerStatus => ({
   tasks: ['diffusion'],
   draining: false,
   models: [{ ref: 'tiny@1', batching: 'step', providers: {} }],
+  unavailable: [],
+  jobs: 0,
   lanes: [],
   ...fields,
 });

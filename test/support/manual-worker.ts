@@ -20,6 +20,11 @@ const BAD_NUMBERS: StoredError = {
   retryable: false,
 };
 
+type Lane = WorkerStatus['lanes'][number];
+type Report = Partial<Omit<WorkerStatus, 'lanes'>> & {
+  readonly lanes?: readonly (Omit<Lane, 'paused' | 'left_ms'> & Partial<Lane>)[];
+};
+
 export class ManualWorker {
   readonly id: WorkerId;
   readonly #claimer: Claimer;
@@ -47,14 +52,17 @@ export class ManualWorker {
     return new ManualWorker(id, claimer, redis, queues, parts);
   }
 
-  async report(status: Partial<WorkerStatus> = {}): Promise<void> {
+  async report({ lanes = [], ...status }: Report = {}): Promise<void> {
+    const left_ms = { interactive: 0, standard: 0, bulk: 0 };
     await reportWorker(this.#redis, this.#parts.keys, {
       id: this.id,
       started_at: Date.now(),
       tasks: ['diffusion'],
       draining: false,
       models: [{ ref: 'tiny@1', batching: 'step', providers: { unet: 'cpu' } }],
-      lanes: [],
+      unavailable: [],
+      jobs: 0,
+      lanes: lanes.map((lane) => ({ paused: 0, left_ms, ...lane })),
       ...status,
     });
   }

@@ -98,7 +98,7 @@ export class ActivityView {
 }
 
 function presentWorker(status: WorkerStatus): Activity['workers'][number] {
-  const { id, draining, quarantined, audio_problem, last_error, models, unavailable = [] } = status;
+  const { id, draining, quarantined, audio_problem, last_error, models, unavailable } = status;
   const serving = quarantined === undefined ? 'serving' : 'quarantined';
   const resident = (wanted: string): string[] =>
     (status.residency?.models ?? []).flatMap(({ ref, state }) => (state === wanted ? [ref] : []));

@@ -8,6 +8,8 @@ const worker = (...models: string[]): WorkerStatus => ({
   tasks: ['diffusion'],
   draining: false,
   models: models.map((ref) => ({ ref, batching: 'step', providers: {} })),
+  unavailable: [],
+  jobs: 0,
   lanes: [],
 });
 const waiting = (load: Partial<Record<PriorityClass, number>>): Record<PriorityClass, number> => ({
@@ -70,6 +72,7 @@ const lane = (
   rows: 2,
   row_cap: 8,
   samples: 1,
+  paused: 0,
   row_steps_per_s: 1,
   left_ms: waiting(left),
 });

@@ -54,6 +54,6 @@ export const serving = (fleet: readonly WorkerStatus[], model: string): readonly
 export const forTenants = (worker: WorkerStatus): WorkerStatus => ({
   ...worker,
   ...(worker.audio_problem !== undefined && { audio_problem: 'This worker cannot decode audio.' }),
-  unavailable: worker.unavailable?.map(({ ref }) => ({ ref, reason: 'A worker cannot open this model.' })),
+  unavailable: worker.unavailable.map(({ ref }) => ({ ref, reason: 'A worker cannot open this model.' })),
   id: worker.id.replace(/^.*(?=-)/, 'worker') as WorkerStatus['id'],
 });

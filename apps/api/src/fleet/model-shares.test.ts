@@ -8,6 +8,8 @@ const worker = (...refs: string[]): WorkerStatus => ({
   tasks: ['diffusion'],
   draining: false,
   models: refs.map((ref) => ({ ref, batching: 'step', providers: { unet: 'cpu' } })),
+  unavailable: [],
+  jobs: 0,
   lanes: [],
 });
 

@@ -37,13 +37,13 @@ export function seePool(pool: Pool, { registry, loads, fleet, starts, atMs }: Po
     state: {
       atMs,
       waitingMs: waitingIn(pool, loads),
-      running: live.reduce((sum, each) => sum + jobsOf(each), 0),
+      running: live.reduce((sum, each) => sum + each.jobs, 0),
       busy: live.reduce((sum, each) => sum + busyShare(each), 0),
       live: live.length,
       startMs: lastStartMs(pool, registry, starts),
     },
     members: [
-      ...workers.map((each) => ({ id: each.id as string, state: stateOf(each), jobs: jobsOf(each) })),
+      ...workers.map((each) => ({ id: each.id as string, state: stateOf(each), jobs: each.jobs })),
       ...starting.map(({ id }) => ({ id: id as string, state: 'starting' as const, jobs: 0 })),
     ],
   };
@@ -76,10 +76,6 @@ function stateOf({ draining, quarantined }: WorkerStatus): Scale['members'][numb
   if (draining) return 'draining';
   return quarantined === undefined ? 'live' : 'quarantined';
 }
-
-/** Workers of earlier versions report no jobs, but their samples. */
-const jobsOf = ({ jobs, lanes }: WorkerStatus): number =>
-  jobs ?? lanes.reduce((sum, { samples }) => sum + samples, 0);
 
 /** The rows in use of those that fit, over all lanes: they share one device. */
 const busyShare = ({ lanes }: WorkerStatus): number =>

@@ -22,6 +22,13 @@ const group: DiffusionGroup = {
   height: 512,
 };
 
+const EMPTY_LANE = {
+  rows: 0,
+  row_cap: 8,
+  samples: 0,
+  paused: 0,
+  left_ms: { interactive: 0, standard: 0, bulk: 0 },
+};
 const fleet = (...lanes: [queue: string, rowStepsPerS: number][]): WorkerStatus[] =>
   lanes.map(([queue, row_steps_per_s]) => ({
     id: 'w' as WorkerStatus['id'],
@@ -29,7 +36,9 @@ const fleet = (...lanes: [queue: string, rowStepsPerS: number][]): WorkerStatus[
     tasks: ['diffusion'],
     draining: false,
     models: [],
-    lanes: [{ queue, rows: 0, row_cap: 8, samples: 0, row_steps_per_s }],
+    unavailable: [],
+    jobs: 0,
+    lanes: [{ ...EMPTY_LANE, queue, row_steps_per_s }],
   }));
 
 test('A picture with guidance takes two rows per step, and each picture has its own rows', () => {

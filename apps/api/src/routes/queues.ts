@@ -189,7 +189,7 @@ function modelsOf(
       const model = formatModelRef({ name, version });
       const states = queues.filter((queue) => queue.model === model).map(({ breaker }) => breaker);
       const worst = Math.max(0, ...states.map((state) => BREAKER_STATES.indexOf(state)));
-      const failing = fleet.flatMap(({ unavailable = [] }) => unavailable).find(({ ref }) => ref === model);
+      const failing = fleet.flatMap(({ unavailable }) => unavailable).find(({ ref }) => ref === model);
       return {
         model,
         workers: serving(fleet, model).length,

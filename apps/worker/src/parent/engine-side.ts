@@ -158,7 +158,7 @@ export class EngineSide implements JobRunner {
   }
 
   /** The calls are those since this was read before. */
-  takeRunning(): RunningReport {
+  takeRunning(): Omit<RunningReport, 'counts'> {
     return runningReport(this.#runs.submitted, this.#calls.take());
   }
 

@@ -127,7 +127,7 @@ export class Worker {
   }
 
   get pausedSamples(): number {
-    return this.#engineSide.lanes.reduce((sum, { paused = 0 }) => sum + paused, 0);
+    return this.#engineSide.lanes.reduce((sum, { paused }) => sum + paused, 0);
   }
 
   /** Why the worker is in quarantine and claims no jobs; undefined while it is not. */

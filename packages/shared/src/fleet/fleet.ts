@@ -18,9 +18,9 @@ export const MAX_LANES = 4;
 
 /** What every version can read of the report of any other one. */
 const WorkerVersionSchema = z.object({
-  /** SCHEMA_VERSION of the worker; absent in reports of the first version. */
+  /** SCHEMA_VERSION of the process. */
   v: z.number().optional(),
-  /** The version of Lehr; absent in reports of earlier versions. */
+  /** The version of Lehr. */
   lehr: z.string().optional(),
 });
 
@@ -40,16 +40,16 @@ export const WorkerStatusSchema = WorkerVersionSchema.extend({
       ref: z.string(),
       batching: z.enum(['step', 'aligned']),
       providers: z.record(z.string(), z.string()),
-      /** Of a diffusion model: the most tokens of a prompt; absent in reports of earlier versions. */
+      /** Of a diffusion model: the most tokens of a prompt. */
       max_prompt_tokens: z.int().positive().optional(),
     }),
   ),
   /** The last death of its engine, in a sentence; absent while it has not died. `at` in ms since the epoch. */
   last_error: z.object({ at: z.number(), message: z.string() }).optional(),
   /** Models that it should serve and cannot open, with the reason in a sentence. */
-  unavailable: known(z.object({ ref: z.string(), reason: z.string() })).optional(),
-  /** Jobs that it has claimed and not ended; absent in reports of earlier versions. */
-  jobs: z.int().nonnegative().optional(),
+  unavailable: known(z.object({ ref: z.string(), reason: z.string() })),
+  /** Jobs that it has claimed and not ended. */
+  jobs: z.int().nonnegative(),
   /** With a memory budget for models: its models, but for `unavailable`. Jobs are claimed for those in `models` only. */
   residency: z
     .object({
@@ -72,10 +72,10 @@ export const WorkerStatusSchema = WorkerVersionSchema.extend({
       rows: z.int().nonnegative(),
       row_cap: z.int().positive(),
       samples: z.int().nonnegative(),
-      /** Of the samples, those that pause while more urgent ones have work; absent in reports of earlier versions. */
-      paused: z.int().nonnegative().optional(),
-      /** Estimated engine ms that its samples have still to go, by class; absent in reports of earlier versions. */
-      left_ms: z.object({ interactive: z.number(), standard: z.number(), bulk: z.number() }).optional(),
+      /** Of the samples, those that pause while more urgent ones have work. */
+      paused: z.int().nonnegative(),
+      /** Estimated engine ms that its samples have still to go, by class. */
+      left_ms: z.object({ interactive: z.number(), standard: z.number(), bulk: z.number() }),
       /** Measured: rows times steps done per second, at the rows it ran with. */
       row_steps_per_s: z.number().nonnegative(),
     }),

@@ -5,7 +5,7 @@
 import { z } from 'zod';
 import { CountsSchema } from '../base/counts.ts';
 import type { TenantId, WorkerId } from '../base/ids.ts';
-import { known } from '../base/other-versions.ts';
+import { known, parsedStored } from '../base/other-versions.ts';
 import { SCHEMA_VERSION } from '../records/unreadable.ts';
 import type { Keys, Redis } from '../redis/index.ts';
 
@@ -42,8 +42,8 @@ const RunningReportSchema = z.object({
       calls_per_s: z.number().nonnegative(),
     }),
   ),
-  /** Since the start of the worker; absent in reports of older versions. */
-  counts: CountsSchema.optional(),
+  /** Since the start of the worker. */
+  counts: CountsSchema,
 });
 export type RunningReport = z.output<typeof RunningReportSchema>;
 
@@ -70,14 +70,5 @@ export async function readRunning(
   const watch = redis.set(keys.runningWatched, '1', 'PX', WATCH_MS);
   const texts = ids.length === 0 ? [] : await redis.mget(ids.map((id) => keys.runningOn(id)));
   await watch;
-  return texts.map(parse);
-}
-
-function parse(text: string | null): RunningReport | undefined {
-  if (text === null) return undefined;
-  try {
-    return RunningReportSchema.safeParse(JSON.parse(text)).data;
-  } catch {
-    return undefined;
-  }
+  return texts.map((text) => (text === null ? undefined : parsedStored(RunningReportSchema, text)));
 }

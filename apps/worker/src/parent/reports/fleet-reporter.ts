@@ -21,7 +21,7 @@ export interface FleetReporterOptions {
   readonly everyMs: number;
   readonly status: () => WorkerStatus;
   /** Called only while running samples are asked for. */
-  readonly running: () => RunningReport;
+  readonly running: () => Omit<RunningReport, 'counts'>;
   /** As `running`. */
   readonly counts: () => Promise<Counts>;
 }

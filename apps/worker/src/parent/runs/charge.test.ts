@@ -48,7 +48,7 @@ test('A job whose key owes more than it may is refused with the cost and the deb
 
 describe('charge tokens', () => {
   const QUEUE = 'text.minilm@1';
-  const LANE = { queue: QUEUE, rows: 0, row_cap: 64, samples: 0, row_steps_per_s: 10_000 };
+  const LANE = { queue: QUEUE, row_steps_per_s: 10_000 };
 
   const run = (cost: number): JobRun =>
     ({

@@ -1,6 +1,7 @@
 /** Charges jobs for their real cost, which the API could only estimate when it admitted them. */
 import {
   type Clock,
+  type LaneSpeed,
   LehrError,
   type Log,
   laneSpeed,
@@ -8,7 +9,6 @@ import {
   speechCostMs,
   textCostMs,
   toLehrError,
-  type WorkerStatus,
 } from '@lehr/shared';
 import type { Repriced, Repricer } from '@lehr/shared/queue';
 import { isRedisOutage } from '@lehr/shared/redis';
@@ -18,7 +18,7 @@ interface ChargeOptions {
   readonly repricer: Pick<Repricer, 'reprice'>;
   readonly clock: Pick<Clock, 'sleep'>;
   /** The lanes of this worker, with their speeds. */
-  readonly lanes: () => WorkerStatus['lanes'];
+  readonly lanes: () => readonly LaneSpeed[];
 }
 
 const RETRIES = { firstMs: 500, maxMs: 500 };
