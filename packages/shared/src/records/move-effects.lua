@@ -4,8 +4,6 @@
 local prefix = ARGV[1]
 local retention = tonumber(ARGV[3])
 local EVENTS_KEPT = 512
--- The events of an unfinished job are kept at least this long.
-local UNENDED_MS = 30 * 24 * 3600000
 -- A job that was queued, perhaps started, and ended has at most this rev; any other change makes it higher.
 local PLAIN_REVS = 3
 -- A record with a longer output is not sent to the process that holds its request; that process reads it.
@@ -68,8 +66,6 @@ local function store_event(id, state, rev, event, data)
   end
   local kept = redis.call('RPUSH', events, rev .. ' ' .. now .. ' ' .. event .. (data and ' ' .. data or ''))
   if kept > EVENTS_KEPT then redis.call('LTRIM', events, -EVENTS_KEPT, -1) end
-  -- A worker of an older version ends the job without a time for this list.
-  if kept == 1 then redis.call('PEXPIRE', events, retention + UNENDED_MS) end
   if TERMINAL[state] then redis.call('PEXPIRE', events, retention) end
 end
 

@@ -5,9 +5,6 @@
 -- <prefix>:planned:<workflow>    hash: '<class> <model> <cost>' by job id of the node
 -- <prefix>:planned-of:<tenant>   hash: estimated engine ms by '<class> <model>', and the number of all nodes as 'nodes'
 
--- A process of an older version may end a workflow without this.
-local PLAN_KEPT_MS = 30 * 24 * 3600000
-
 local function shift_planned(prefix, tenant, node, sign)
   local sums = prefix .. ':planned-of:' .. tenant
   local class_model, cost = string.match(node, '^(.*) (%S+)$')
@@ -24,7 +21,6 @@ local function plan_nodes(prefix, tenant, workflow, class, nodes)
     redis.call('HSET', key, each.job, node)
     shift_planned(prefix, tenant, node, 1)
   end
-  redis.call('PEXPIRE', key, PLAN_KEPT_MS)
 end
 
 -- Takes one node from the plan, or all of the workflow.
