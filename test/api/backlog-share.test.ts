@@ -98,7 +98,7 @@ test('A single job may cost more than the share, and without a share only the wa
   expect(refused.status).toBe(503);
 });
 
-test('A load that an older process left behind does not refuse a tenant without waiting jobs', async () => {
+test('A load that is left over in Redis does not refuse a tenant without waiting jobs', async () => {
   const world = await worldOfOneWorker();
   const { ask } = await keyHolder(world, 'acme');
   await world.parts.redis.hset(world.parts.keys.loadOf('acme' as never), 'tiny@1', 1_000_000);

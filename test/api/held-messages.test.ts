@@ -43,12 +43,12 @@ test('A post that does not wait names no process', async () => {
   expect((await world.parts.records.read(id as JobId))?.held_by).toBeUndefined();
 });
 
-test('A held post is also answered when the worker that ends its job sends no message', async () => {
+test('A held post is also answered when the message with the end of its job is lost', async () => {
   const world = await heldWorld();
   const { redis, keys } = world.parts;
   const answer = world.ask('POST', '/v1/jobs?wait=30', PICTURE);
   const claim = await claimHeld(world);
-  // As after a worker of an older version.
+  // Without it, no message is sent.
   await redis.hdel(keys.record(claim.jobId), 'held_by');
   await world.worker.succeed(claim);
   expect(await jobOf(await answer)).toMatchObject({ status: 'succeeded' });

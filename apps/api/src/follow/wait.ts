@@ -7,10 +7,7 @@ import type { Channels } from './channels.ts';
 
 /** A lost message delays the wait by at most this, when the tenant has few waits. */
 const RECHECK_MS = 2000;
-/**
- * A held job whose end is sent to this process is followed like any other from this time on: a worker of an older version sends no end,
- * and a message can be lost.
- */
+/** A held job whose end is sent to this process is followed like any other from this time on, because a message can be lost. */
 const OWN_MS = 250;
 /** With more waits of its tenant each one is checked less often, so that the checks of all together take bounded time. */
 const MAX_RECHECKS_PER_S = 200;

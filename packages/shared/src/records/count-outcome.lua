@@ -3,7 +3,7 @@
 
 local OUTCOMES_KEPT_MS = 30 * 24 * 3600000
 
--- Device ms and batch size of a job that succeeded; nil when its worker did not measure it, as workers of older versions do not.
+-- Device ms and batch size of a job that succeeded; nil for pictures that continued from a checkpoint, whose first steps were not measured.
 local function device_ms(metrics)
   local ok, parsed = pcall(cjson.decode, metrics or '')
   local ms = ok and type(parsed) == 'table' and tonumber(parsed.device_ms)
@@ -31,10 +31,9 @@ local function compare(key, side, ratio, size, batch)
   redis.call('HINCRBY', key, canary > PAIRS.tolerance * stable and 'slower' or 'faster', 1)
 end
 
--- Counts the end of a job whose version a rollout chose: by its version, and by its state or the code of its error. A record of an
--- older version names no stage.
+-- Counts the end of a job whose version a rollout chose: by its version, and by its state or the code of its error.
 local function count_outcome(rollout, state, fields)
-  local id, side, expected, stage = string.match(rollout, '^(%S+) (%a+) (%S+) ?(%d*)$')
+  local id, side, expected, stage = string.match(rollout, '^(%S+) (%a+) (%S+) (%d+)$')
   local size = tonumber(expected)
   if not size then return end
   local outcome = state
@@ -43,9 +42,9 @@ local function count_outcome(rollout, state, fields)
     outcome = ok and type(failure) == 'table' and type(failure.code) == 'string' and failure.code or 'internal'
   end
   local key = prefix .. ':rollout-outcomes:' .. id
-  local of_stage = stage ~= '' and key .. '.' .. stage
+  local of_stage = key .. '.' .. stage
   redis.call('HINCRBY', key, side .. ' ' .. outcome, 1)
-  if of_stage then redis.call('HINCRBY', of_stage, side .. ' ' .. outcome, 1) end
+  redis.call('HINCRBY', of_stage, side .. ' ' .. outcome, 1)
   if state == 'succeeded' then
     local ms, batch = device_ms(fields and fields.metrics)
     if ms then
@@ -53,9 +52,9 @@ local function count_outcome(rollout, state, fields)
       local bucket = math.floor(math.log(ratio) / math.log(BUCKETS.ratio))
       bucket = math.max(BUCKETS.first, math.min(BUCKETS.last, bucket))
       redis.call('HINCRBY', key, side .. ' ~' .. bucket, 1)
-      if of_stage then compare(of_stage, side, ratio, size, batch) end
+      compare(of_stage, side, ratio, size, batch)
     end
   end
   redis.call('PEXPIRE', key, OUTCOMES_KEPT_MS)
-  if of_stage then redis.call('PEXPIRE', of_stage, OUTCOMES_KEPT_MS) end
+  redis.call('PEXPIRE', of_stage, OUTCOMES_KEPT_MS)
 end

@@ -9,7 +9,7 @@ import { defineScript, type Keys, type Redis, type Script } from '../redis/index
 /** Rises when processes of an older version cannot read new records or reports. */
 export const SCHEMA_VERSION = 1;
 
-/** Schemas rise from this one; reports and records of it do not name it. */
+/** Schemas rise from this one. */
 const FIRST_SCHEMA = 1;
 /** They rise by one, and rarely: a number beyond this was never written by any version. */
 const MAX_SCHEMA = 1000;
