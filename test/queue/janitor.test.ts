@@ -177,7 +177,7 @@ test('Two processes that start a node at the same moment charge its tenant once'
     queue: GROUP,
     cost: 500,
   } as const;
-  const workflow = { weight: 1, nodes: [{ ...node, after: [] }] };
+  const workflow = { nodes: [{ ...node, after: [] }] };
   const input = { nodes: [{ id: 'a', input: { prompt: 'x' } }] };
   const job = newJob({ type: 'workflow', model: 'workflow@1', queue: WORKFLOW_QUEUE, input, workflow });
   await world.records.create(job, () => world.queues.of(WORKFLOW_QUEUE).addParent(job, 1));
@@ -199,7 +199,7 @@ test('The node of a process that died before storing it is started by the next o
     queue: GROUP,
     cost: 500,
   } as const;
-  const workflow = { weight: 1, nodes: [{ ...node, after: [] }] };
+  const workflow = { nodes: [{ ...node, after: [] }] };
   const input = { nodes: [{ id: 'a', input: { prompt: 'x' } }] };
   const job = newJob({ type: 'workflow', model: 'workflow@1', queue: WORKFLOW_QUEUE, input, workflow });
   await world.records.create(job, () => world.queues.of(WORKFLOW_QUEUE).addParent(job, 1));

@@ -108,7 +108,7 @@ test('Pages of one model and of one type have all their jobs, and each page look
   const world = await queueWorld(server.url);
   const first = await submitAll(world, 2);
   const other = await submitAll(world, 2, { model: 'tiny@2' });
-  const workflows = await submitAll(world, 2, { type: 'workflow', workflow: { weight: 1, nodes: [] } });
+  const workflows = await submitAll(world, 2, { type: 'workflow', workflow: { nodes: [] } });
   await listOthers(world, 4100);
   expect(await allOf(world, { model: 'tiny@2' })).toEqual({ ids: other, pages: 3 });
   expect((await allOf(world, { model: 'tin' })).ids).toEqual([]);

@@ -165,7 +165,7 @@ test('A workflow whose node cannot be read is left alone, and the other workflow
       type: 'workflow',
       queue: WORKFLOW_QUEUE,
       input: { nodes },
-      workflow: { weight: 1, nodes },
+      workflow: { nodes },
     });
     await workflows.create(job);
     return { id: job.id, node: node.id };

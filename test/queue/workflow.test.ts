@@ -78,7 +78,7 @@ async function workflowWorld(): Promise<WorkflowWorld> {
         model: 'workflow@1',
         queue: WORKFLOW_QUEUE,
         input: { nodes },
-        workflow: { weight: 1, nodes },
+        workflow: { nodes },
       });
       await runner.create(job);
       return job.id;

@@ -22,7 +22,6 @@ export async function resolveWorkflow(
   parts: ResolveParts,
   context: ResolveContext,
   request: WorkflowRequest,
-  weight: number,
 ): Promise<Resolution> {
   const nodes =
     request.type === 'workflow' ? request.nodes : speechToImageNodes(request.input, request.model);
@@ -36,7 +35,6 @@ export async function resolveWorkflow(
     }),
   );
   const workflow: WorkflowState = {
-    weight,
     nodes: resolved.map(({ node, after, work: { attachments: _, input: __, ...work } }) => ({
       ...work,
       id: node.id,

@@ -150,7 +150,7 @@ async function priceJob(
 
 async function resolve(
   parts: SubmitParts,
-  { tenant, keyId, limits }: Caller,
+  { tenant, keyId }: Caller,
   job: JobId,
   request: JobRequest | RetryRequest,
   inlineAudio: MediaContext['inlineAudio'],
@@ -159,7 +159,7 @@ async function resolve(
   const [fleet, rollouts] = await Promise.all([parts.fleet.workers(), parts.rollouts.recent()]);
   const context = { tenant, keyId, job, name: 'audio', inlineAudio, fleet, rollouts };
   return request.type === 'workflow' || request.type === 'speech-to-image'
-    ? resolveWorkflow(parts, context, request, limits.weight)
+    ? resolveWorkflow(parts, context, request)
     : resolveWork(parts, context, request);
 }
 

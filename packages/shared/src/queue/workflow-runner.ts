@@ -71,9 +71,7 @@ export class WorkflowRunner {
     switch (next.kind) {
       case 'continue':
         if (next.start.length > 0) {
-          const started = await Promise.all(
-            next.start.map((node) => this.#start(record, workflow.weight, node)),
-          );
+          const started = await Promise.all(next.start.map((node) => this.#start(record, node)));
           // If the workflow ended meanwhile, the nodes just started must be stopped.
           if (started.includes(true)) return this.advance(id);
         }
@@ -144,7 +142,7 @@ export class WorkflowRunner {
    * A node is admitted to the end of its own queue with its tenant's share, as if it were requested alone. Returns false when
    * another process starts it at this moment.
    */
-  async #start(parent: JobRecord, weight: number, node: ReadyNode): Promise<boolean> {
+  async #start(parent: JobRecord, node: ReadyNode): Promise<boolean> {
     const { records, queues } = this.#options;
     const admission = await this.#admitter.admit({
       id: node.job,
@@ -153,7 +151,7 @@ export class WorkflowRunner {
       priority: parent.priority,
       cost: node.cost,
       // All nodes were paid for, and limits applied, when the workflow was admitted.
-      payer: parent.payer && { ...parent.payer, budget_ms: null, weight },
+      payer: parent.payer && { ...parent.payer, budget_ms: null },
     });
     if (admission.code === 'pending' || admission.code === 'replay') return false;
     const admitted = admission.code === 'admitted' ? admission : undefined;

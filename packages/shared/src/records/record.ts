@@ -111,8 +111,6 @@ export type JobOutput = z.output<typeof JobOutputSchema>;
 
 /** A workflow: its nodes, each with the job it is or will be. Their inputs are in the input of the workflow. */
 const WorkflowStateSchema = z.object({
-  /** The tenant's share against other tenants. */
-  weight: z.number().default(1),
   nodes: z.array(
     z.object({
       id: z.string(),
