@@ -110,7 +110,7 @@ test('Checkpoints in the store go with a job that was cancelled in its queue', a
   expect(await objectsOf(world)).toEqual([]);
 });
 
-test('A job that the store does not let go stays, counts its room once, and can be deleted again', async () => {
+test('A job that the store does not let go stays, counts its space once, and can be deleted again', async () => {
   const world = await textWorld(server.url);
   const [kept, job] = [await post(world, listening), await post(world, listening)];
   const { store } = world.parts;

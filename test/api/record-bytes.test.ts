@@ -1,6 +1,6 @@
 /** What the records of many tenants take in memory is estimated with a bounded number of short calls. */
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
-import { measureRecords } from '../../apps/api/src/jobs/room/record-room.ts';
+import { measureRecords } from '../../apps/api/src/jobs/space/record-space.ts';
 import type { JobId, TenantId } from '../../packages/shared/src/index.ts';
 import { freshKeys, startRedis, type TestRedis, testRedis } from '../support/redis.ts';
 

@@ -1,7 +1,7 @@
 /** One tenant that fills Redis with jobs must not close it for the others. */
 import { expect, onTestFinished, test } from 'vitest';
 import { deleteDueLeftovers, deleteLeftovers } from '../../apps/api/src/jobs/leftovers.ts';
-import { boundRecords } from '../../apps/api/src/jobs/room/record-room.ts';
+import { boundRecords } from '../../apps/api/src/jobs/space/record-space.ts';
 import { keysWith } from '../../lab/chaos/redis-admin.ts';
 import { type JobId, systemClock } from '../../packages/shared/src/index.ts';
 import { type ApiWorld, apiWorld, jobOf, problemOf } from '../support/api-world.ts';

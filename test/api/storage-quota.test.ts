@@ -1,7 +1,7 @@
 /** What a tenant may store and upload: enforced before and while a body is read, and freed by deletion and expiry. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { Files } from '../../apps/api/src/jobs/files/files.ts';
-import { StorageQuota } from '../../apps/api/src/jobs/room/storage-quota.ts';
+import { StorageQuota } from '../../apps/api/src/jobs/space/storage-quota.ts';
 import { ApiKeyListSchema, LehrError, parseRegistry } from '../../packages/shared/src/index.ts';
 import { type ApiWorld, apiWorld, jobOf, MODELS, problemOf } from '../support/api-world.ts';
 import { type KeyHolder, keyHolder } from '../support/key-holder.ts';
@@ -78,7 +78,7 @@ function counted(totalBytes: number) {
 describe('max_stored_mb', () => {
   const limits = { max_stored_mb: 1 };
 
-  test('The uploads of all keys of a tenant count together, and deleting a file frees its room', async () => {
+  test('The uploads of all keys of a tenant count together, and deleting a file frees its space', async () => {
     const world = await apiWorld(server.url);
     const [one, two] = [
       await keyHolder(world, 'acme', { limits }),
@@ -105,7 +105,7 @@ describe('max_stored_mb', () => {
     expect((await usageOf(world))?.stored_mb).toBeLessThanOrEqual(1);
   });
 
-  test('A stated length above the room is refused before the body is read, an unstated one while it is read', async () => {
+  test('A stated length above the space is refused before the body is read, an unstated one while it is read', async () => {
     const world = await apiWorld(server.url);
     const holder = await keyHolder(world, 'acme', { limits });
     await upload(holder, 900_000);

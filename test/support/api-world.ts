@@ -30,7 +30,7 @@ import { JobPages } from '../../apps/api/src/jobs/job-pages.ts';
 import { LargeAnswers } from '../../apps/api/src/jobs/large-answers.ts';
 import { Presenter } from '../../apps/api/src/jobs/present.ts';
 import { UnansweredRequests } from '../../apps/api/src/jobs/requests/unanswered-requests.ts';
-import { StorageQuota } from '../../apps/api/src/jobs/room/storage-quota.ts';
+import { StorageQuota } from '../../apps/api/src/jobs/space/storage-quota.ts';
 import { TenantUsage } from '../../apps/api/src/jobs/tenant-usage.ts';
 import { DeadLetterView } from '../../apps/api/src/operations/dead-letters.ts';
 import type { Api, ApiParts } from '../../apps/api/src/parts.ts';

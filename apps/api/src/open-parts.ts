@@ -39,7 +39,7 @@ import { JobPages } from './jobs/job-pages.ts';
 import { LargeAnswers } from './jobs/large-answers.ts';
 import { Presenter } from './jobs/present.ts';
 import { UnansweredRequests } from './jobs/requests/unanswered-requests.ts';
-import { StorageQuota } from './jobs/room/storage-quota.ts';
+import { StorageQuota } from './jobs/space/storage-quota.ts';
 import { TenantUsage } from './jobs/tenant-usage.ts';
 import { DeadLetterView } from './operations/dead-letters.ts';
 import type { ApiParts } from './parts.ts';

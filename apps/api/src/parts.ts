@@ -29,7 +29,7 @@ import type { JobPages } from './jobs/job-pages.ts';
 import type { LargeAnswers } from './jobs/large-answers.ts';
 import type { Presenter } from './jobs/present.ts';
 import type { UnansweredRequests } from './jobs/requests/unanswered-requests.ts';
-import type { StorageQuota } from './jobs/room/storage-quota.ts';
+import type { StorageQuota } from './jobs/space/storage-quota.ts';
 import type { TenantUsage } from './jobs/tenant-usage.ts';
 import type { DeadLetterView } from './operations/dead-letters.ts';
 import type { RolloutStore } from './rollouts/rollout-store.ts';

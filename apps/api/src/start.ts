@@ -29,7 +29,7 @@ import { countExpired } from './jobs/cancel.ts';
 import { sweepOutputs } from './jobs/files/sweep-outputs.ts';
 import { deleteLeftovers } from './jobs/leftovers.ts';
 import { sweepAbandoned } from './jobs/requests/unanswered-requests.ts';
-import { keepRecordsBounded } from './jobs/room/record-room.ts';
+import { keepRecordsBounded } from './jobs/space/record-space.ts';
 import { openParts } from './open-parts.ts';
 import { reportCounts, reportProcess } from './operations/report.ts';
 import type { ApiParts } from './parts.ts';

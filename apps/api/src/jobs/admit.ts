@@ -19,7 +19,7 @@ import type { Expected, ExpectedWorkers } from '../fleet/expected-workers.ts';
 import type { FleetView } from '../fleet/fleet-view.ts';
 import { ModelSharesView } from '../fleet/model-shares.ts';
 import type { RequestIdentity } from './identity.ts';
-import { RecordRoom } from './room/record-room.ts';
+import { RecordSpace } from './space/record-space.ts';
 
 /** How much is admitted, and by which workers it is judged. */
 interface AdmitLimits {
@@ -38,7 +38,7 @@ export interface AdmitParts extends AdmitLimits {
   readonly quotas: Quotas;
   readonly backlog: Backlog;
   readonly modelShares: ModelSharesView;
-  readonly recordRoom: RecordRoom;
+  readonly recordSpace: RecordSpace;
 }
 
 interface AdmitOptions extends AdmitLimits {
@@ -58,7 +58,7 @@ export function admitParts({ redis, keys, queues, records, fleet, ...limits }: A
     quotas: new Quotas(redis, keys, clock),
     backlog: new Backlog(redis, keys, fleet, clock),
     modelShares: new ModelSharesView(fleet),
-    recordRoom: new RecordRoom(redis, keys, clock),
+    recordSpace: new RecordSpace(redis, keys, clock),
   };
 }
 

@@ -17,7 +17,7 @@ import type { ObjectStore } from '@lehr/shared/objects';
 import type { GroupQueues } from '@lehr/shared/queue';
 import { type Keys, type Redis, redisNow } from '@lehr/shared/redis';
 import { takerOf } from '../base/take-due.ts';
-import type { StorageQuota } from './room/storage-quota.ts';
+import type { StorageQuota } from './space/storage-quota.ts';
 
 const EVERY_MS = 5_000;
 /** Per call, and how many of them are deleted at the same time. */
@@ -85,7 +85,7 @@ export interface JobObjectParts {
 }
 
 /**
- * Safe to repeat. Rejects with `storage-failed` after it has deleted all that it could. The room of inputs is freed first: what was
+ * Safe to repeat. Rejects with `storage-failed` after it has deleted all that it could. The space of inputs is freed first: what was
  * deleted before a failure is no longer listed when the deletion is repeated.
  */
 export async function deleteJobObjects(

@@ -5,29 +5,29 @@ import type { Admitter, PricedJob } from '@lehr/shared/queue';
 import type { Caller } from '../access/auth/authenticator.ts';
 import type { RequestIdentity } from './identity.ts';
 import type { Attachment } from './media-input.ts';
-import type { RecordRoom } from './room/record-room.ts';
-import type { StorageQuota } from './room/storage-quota.ts';
+import type { RecordSpace } from './space/record-space.ts';
+import type { StorageQuota } from './space/storage-quota.ts';
 
 export interface AttachmentParts {
   readonly clock: Clock;
   readonly admitter: Admitter;
   readonly store: ObjectStore;
   readonly storage: StorageQuota;
-  readonly recordRoom: RecordRoom;
+  readonly recordSpace: RecordSpace;
 }
 
 /**
  * Throws QuotaError or `overloaded` when the record or the attachments do not fit, before the request takes a place in the queue. A
  * request whose job an earlier one may have made is not refused here, because it may store nothing.
  */
-export async function checkRoom(
-  { admitter, storage, recordRoom }: Omit<AttachmentParts, 'store' | 'clock'>,
+export async function checkSpace(
+  { admitter, storage, recordSpace }: Omit<AttachmentParts, 'store' | 'clock'>,
   caller: Caller,
   attachments: readonly Attachment[],
   identity: RequestIdentity = {},
 ): Promise<void> {
   try {
-    await recordRoom.check(caller.tenant);
+    await recordSpace.check(caller.tenant);
     await storage.check(caller, attachments.map(sizeOf));
   } catch (error) {
     const isRefusal = ['rate-limited', 'overloaded'].includes(toLehrError(error).code);
@@ -74,7 +74,7 @@ async function keepPlace(
 
 /** Throws QuotaError, `gone` for a copy of what is no longer stored, or the error of the store; then nothing is stored or counted. */
 export async function storeAttachments(
-  parts: Omit<AttachmentParts, 'recordRoom'>,
+  parts: Omit<AttachmentParts, 'recordSpace'>,
   caller: Caller,
   id: JobId,
   attachments: readonly Attachment[],

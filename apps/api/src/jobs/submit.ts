@@ -27,7 +27,7 @@ import type { Attachment, MediaContext } from './media-input.ts';
 import { type Resolution, type ResolveParts, resolveWork } from './resolve.ts';
 import { resolveWorkflow } from './resolve-workflow.ts';
 import { type RetryRequest, resolveRetry } from './retry.ts';
-import { type AttachmentParts, checkRoom, movedTo, storeAttachments } from './store-attachments.ts';
+import { type AttachmentParts, checkSpace, movedTo, storeAttachments } from './store-attachments.ts';
 
 export interface SubmitParts extends AdmitParts, ResolveParts, AttachmentParts {
   readonly workflows: WorkflowRunner;
@@ -84,7 +84,7 @@ export async function submitJob(
   const isDirect = options.durability === 'none' && mayBeDirect(priced, attachments, identity);
   // Most jobs are stored by the command that admits them.
   const isStorable = !workflow && attachments.length === 0 && !isDirect;
-  await checkRoom(parts, caller, attachments, identity);
+  await checkSpace(parts, caller, attachments, identity);
   const { admission, quota } = await inPart(span, 'admit', () =>
     admitJob(parts, caller, priced, identity, isStorable),
   );

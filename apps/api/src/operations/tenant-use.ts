@@ -2,7 +2,7 @@
 import { type Clock, firstJobIdAt, type TenantId, type TenantUse, type Usage } from '@lehr/shared';
 import type { Keys, Redis } from '@lehr/shared/redis';
 import { Recent } from '../base/recent.ts';
-import type { StorageQuota } from '../jobs/room/storage-quota.ts';
+import type { StorageQuota } from '../jobs/space/storage-quota.ts';
 
 const TTL_MS = 5_000;
 const HOUR_MS = 3_600_000;

@@ -17,7 +17,7 @@ import type { Keys, Redis } from '@lehr/shared/redis';
 import { z } from 'zod';
 import type { Caller } from '../../access/auth/authenticator.ts';
 import { type PaceLimits, UploadPace } from '../../http/bodies/body-reads.ts';
-import type { StorageQuota } from '../room/storage-quota.ts';
+import type { StorageQuota } from '../space/storage-quota.ts';
 import { type Multipart, readMultipart } from './multipart.ts';
 
 const FileSchema = z.object({
@@ -80,14 +80,14 @@ export class Files {
   async receive<T>(caller: Caller, request: Request, use: (body: Multipart) => Promise<T>): Promise<T> {
     const { storage, maxBytes } = this.#options;
     const stated = Number(request.headers.get('content-length') ?? 1);
-    const room = await storage.room(caller, maxBytes, Math.min(stated, maxBytes));
+    const space = await storage.space(caller, maxBytes, Math.min(stated, maxBytes));
     const leave = this.#enter(caller.tenant);
     try {
-      return await use(await this.#read(request, room));
+      return await use(await this.#read(request, space));
     } catch (error) {
-      // A body that is too large only for the room of the tenant: the refusal names the limit.
+      // A body that is too large only for the space of the tenant: the refusal names the limit.
       const isTooLarge = error instanceof LehrError && error.code === 'too-large';
-      if (isTooLarge && room < maxBytes) await storage.room(caller, maxBytes, room + 1);
+      if (isTooLarge && space < maxBytes) await storage.space(caller, maxBytes, space + 1);
       throw error;
     } finally {
       leave();

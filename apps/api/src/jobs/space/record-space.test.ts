@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { fairLevel } from './record-room.ts';
+import { fairLevel } from './record-space.ts';
 
 test.each([
   ['one large holder is cut to what the small ones leave', [10, 500, 20], 300, 270],

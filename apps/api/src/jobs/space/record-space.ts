@@ -1,5 +1,5 @@
 /**
- * The room for records in Redis: whether there is memory for one more job of a tenant, and what is removed before Redis is full. Ended
+ * The space for records in Redis: whether there is memory for one more job of a tenant, and what is removed before Redis is full. Ended
  * jobs of the tenants that hold more than their fair share of it go first, so a tenant that fills it pays with its own finished jobs.
  */
 import { readFileSync } from 'node:fs';
@@ -25,11 +25,11 @@ const BYTES_PER_MB = 1_000_000;
 
 interface Reading {
   readonly share: number;
-  /** What each tenant holds, and how much of it is fair; absent while there is room for everybody. */
+  /** What each tenant holds, and how much of it is fair; absent while there is space for everybody. */
   readonly held?: { readonly bytes: RecordBytes; readonly fair: number };
 }
 
-export class RecordRoom {
+export class RecordSpace {
   readonly #reading: Recent<Reading | undefined>;
 
   constructor(redis: Redis, keys: Keys, clock: Clock) {

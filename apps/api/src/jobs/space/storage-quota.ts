@@ -43,7 +43,7 @@ export class StorageQuota {
   }
 
   /** The bytes that the caller may send now, at most `wanted`. Throws QuotaError when it may send none, or not `stated` bytes. */
-  async room({ tenant, limits }: Caller, wanted: number, stated = 1): Promise<number> {
+  async space({ tenant, limits }: Caller, wanted: number, stated = 1): Promise<number> {
     const { max_stored_mb, upload_mb_per_day } = limits;
     const { stored, uploaded } = await this.#run('read', tenant, limits);
     if (max_stored_mb !== null && stored + stated > max_stored_mb * BYTES_PER_MB) {
@@ -55,10 +55,10 @@ export class StorageQuota {
     return Math.min(wanted, left(max_stored_mb, stored), left(upload_mb_per_day, uploaded));
   }
 
-  /** Throws QuotaError when the caller may not store and upload all of these; takes no room. */
+  /** Throws QuotaError when the caller may not store and upload all of these; takes no space. */
   async check(caller: Caller, sizes: readonly number[]): Promise<void> {
     const bytes = sizes.reduce((sum, size) => sum + Math.max(MIN_COUNTED_BYTES, size), 0);
-    if (bytes > 0) await this.room(caller, bytes, bytes);
+    if (bytes > 0) await this.space(caller, bytes, bytes);
   }
 
   /** Stores an upload with `put`, which may reject, and counts it while it is stored. Throws QuotaError before it is stored. */

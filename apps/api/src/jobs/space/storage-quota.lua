@@ -1,4 +1,4 @@
--- What a tenant has stored and uploaded: reads it, takes room for one more upload, frees the room of one, or gives back all that
+-- What a tenant has stored and uploaded: reads it, takes space for one more upload, frees the space of one, or gives back all that
 -- one took.
 --
 -- KEYS[1]  <prefix>:stored:<tenant>    object keys of stored uploads, by when they expire
