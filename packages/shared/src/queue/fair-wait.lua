@@ -13,17 +13,16 @@ local CLASS_SPAN = 2251799813685248 -- 2^51
 
 local function lag_ms(cost) return LAG_MS * math.log(1 + COST_FACTOR * math.max(1, cost) / LAG_MS) end
 
--- fair: hash with the virtual time of each class; tenants: sorted set of one class, each tenant by its next start tag;
--- prioritized: BullMQ's waiting jobs, scored class * 2^51 + virtual ms; load: hash with the engine ms that wait by class;
--- first: smallest score of the class; classes: the class, then the more urgent ones, separated by spaces.
+-- `job` as in admit.lua, or the nodes of a workflow with this cost, in the group `queue`; keys as in admit.lua.
 -- Returns the start tag, the score, and the engine ms of this group that run before the job.
-local function fair_place(fair, tenants, prioritized, load, first, classes, tenant, cost)
-  local class = string.match(classes, '^%S+')
+local function fair_place(prefix, job, queue, cost)
+  local fair, prioritized, load = prefix .. ':fair:' .. queue, prefix .. ':' .. queue .. ':prioritized', prefix .. ':load:' .. queue
+  local class, first = string.match(job.classes, '^%S+'), job.first_score
   local virtual_time = tonumber(redis.call('HGET', fair, class) or 0)
-  local start = math.max(virtual_time, tonumber(redis.call('ZSCORE', tenants, tenant) or 0))
+  local start = math.max(virtual_time, tonumber(redis.call('ZSCORE', fair .. ':' .. class, job.tenant) or 0))
   local score = first + math.min(CLASS_SPAN - 1, math.floor(start + lag_ms(cost)))
   local ahead_ms = 0
-  for each in string.gmatch(classes, '%S+') do
+  for each in string.gmatch(job.classes, '%S+') do
     local waiting_ms = math.max(0, tonumber(redis.call('HGET', load, each) or 0))
     if each == class and waiting_ms > 0 then
       -- Of the class, only the jobs with a smaller score run before; each counts as the mean of the class.
