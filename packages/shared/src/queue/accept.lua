@@ -1,8 +1,8 @@
 -- Admits a job, writes its record and puts it into its queue, in one round trip and whole: no crash leaves a job between these steps.
 --
--- These texts are put before this one when it is loaded (acceptance.ts): records/move-effects.lua, records/create.lua and admit.lua; BullMQ's
--- script that adds a job with a priority as the function `add`, and place.lua as `place`. These two have KEYS and ARGV of their own. KEPT
--- says how long BullMQ keeps a finished job.
+-- These texts are put before this one when it is loaded (acceptance.ts): the function `create` (records/planned.lua, move-effects.lua and
+-- create.lua); the function `admit` (fair-wait.lua, budget.lua and admit.lua); BullMQ's script that adds a job with a priority as the
+-- function `add`, and place.lua as `place`. These two have KEYS and ARGV of their own. KEPT says how long BullMQ keeps a finished job.
 --
 -- KEYS[1]  <prefix>:live
 -- KEYS[2]  <prefix>:waiting:<model>; absent for a queue that is no group queue
