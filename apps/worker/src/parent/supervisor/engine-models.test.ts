@@ -1,6 +1,8 @@
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { setImmediate } from 'node:timers/promises';
+import { silentLog, systemClock } from '@lehr/shared';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { filesState } from '../../engine/folder/files-state.ts';
 import type { ModelToOpen, OpenedModel } from '../../engine/protocol/messages.ts';
@@ -15,37 +17,38 @@ afterEach(() => rm(folder, { recursive: true }));
 
 const REF = 'tiny@1';
 
-/** `checked` resolves when all files have been looked at once. */
 async function openModels() {
-  const model: ModelToOpen = { ref: REF, folder, task: 'text' };
+  let reads = (): void => {};
+  const model: ModelToOpen = {
+    ref: REF,
+    get folder() {
+      reads();
+      return folder;
+    },
+    task: 'text',
+  };
   const written: string[] = [];
-  let sleeps = (): void => {};
-  const asleep = new Promise<void>((resolve) => {
-    sleeps = resolve;
-  });
   const models = new EngineModels({
     models: [model],
-    clock: {
-      now: () => 0,
-      monotonic: () => 0,
-      sleep: async () => {
-        stop.abort();
-        sleeps();
-      },
-    },
+    clock: systemClock,
+    log: silentLog,
     open: () => {},
     close: () => {},
     onWritten: (ref) => written.push(ref),
   });
-  const stop = new AbortController();
   const result = { models: [{ ref: REF } as OpenedModel], unavailable: [] };
   const open = async () => {
     const prepared = await models.prepare();
     return () => models.reset(result, prepared);
   };
-  const check = () => {
-    void models.watch(stop.signal, () => true);
-    return asleep;
+  /** Begins to read the files. The function that it returns ends the check. */
+  const check = async () => {
+    const reading = new Promise<void>((resolve) => {
+      reads = resolve;
+    });
+    const stop = models.watch(() => true);
+    await reading;
+    return stop;
   };
   return { models, open, check, written };
 }
@@ -55,7 +58,7 @@ test('A file that is written while a model is opened, or soon after, takes the m
   const opened = await open();
   await writeFile(join(folder, 'model.onnx'), 'two');
   opened();
-  await check();
+  await (await check())();
   expect(written).toEqual([REF]);
   expect(models.served).toEqual([]);
 });
@@ -65,10 +68,10 @@ test('A model that a new engine has opened while its files were read stays in se
   (await open())();
   await writeFile(join(folder, 'model.onnx'), 'two');
   const openedAgain = await open();
-  const checked = check();
+  const endCheck = await check();
   models.reset();
   openedAgain();
-  await checked;
+  await endCheck();
   expect(written).toEqual([]);
   expect(models.served).toMatchObject([{ ref: REF }]);
 });
@@ -78,7 +81,7 @@ async function limitedModels(opened: boolean) {
   const model: ModelToOpen = { ref: REF, folder, task: 'text' };
   const clock = { now: () => 0, monotonic: () => 0, sleep: async () => {} };
   const ignore = (): void => {};
-  const options = { models: [model], clock, open: ignore, close: ignore, onWritten: ignore };
+  const options = { models: [model], clock, log: silentLog, open: ignore, close: ignore, onWritten: ignore };
   const models = new EngineModels({ ...options, isLimited: true });
   models.load(model, await filesState(folder));
   if (opened) models.add({ ref: REF } as OpenedModel);
@@ -110,4 +113,30 @@ test('With a memory budget, a model at whose opening the engine died is not open
   expect(await models.prepare()).toEqual([]);
   models.reset({ models: [], unavailable: [] }, []);
   expect(models.unavailable).toMatchObject([{ ref: REF, failure: { code: 'engine-failed' } }]);
+});
+
+test('A check of the models that fails is reported, and later checks are made all the same', async () => {
+  const model: ModelToOpen = { ref: REF, folder, task: 'text' };
+  const fault = new Error('not now');
+  const warnings: unknown[] = [];
+  let isUsed = (): boolean => {
+    isUsed = () => false;
+    throw fault;
+  };
+  let stop: (() => Promise<void>) | undefined;
+  const closed = new Promise<string>((resolve) => {
+    const models = new EngineModels({
+      models: [],
+      clock: { ...systemClock, sleep: () => setImmediate() },
+      log: { warn: ({ error }) => warnings.push(error) },
+      open: () => {},
+      close: resolve,
+      onWritten: () => {},
+    });
+    models.reset({ models: [{ ref: REF } as OpenedModel], unavailable: [] }, [{ model, files: new Map() }]);
+    stop = models.watch(() => isUsed());
+  });
+  expect(await closed).toBe(REF);
+  await stop?.();
+  expect(warnings).toEqual([fault]);
 });

@@ -11,7 +11,7 @@
  * is offered for it again when its time has come.
  */
 import { isDeepStrictEqual } from 'node:util';
-import type { Clock } from '@lehr/shared';
+import { type Clock, every, type Log } from '@lehr/shared';
 import { type FilesState, filesState, writtenInPlace } from '../../engine/folder/files-state.ts';
 import type { ModelToOpen, OpenedModel, UnavailableModel } from '../../engine/protocol/messages.ts';
 import type { OpenResult } from './engine-process.ts';
@@ -20,6 +20,7 @@ import { FolderRetries } from './folder-retries.ts';
 export interface EngineModelsOptions {
   readonly models: readonly ModelToOpen[];
   readonly clock: Clock;
+  readonly log: Pick<Log, 'warn'>;
   /** Asks the engine to open a model. */
   readonly open: (model: ModelToOpen) => void;
   /** Asks the engine to close a model (`name@version`). */
@@ -207,15 +208,15 @@ export class EngineModels {
     this.#markMissing();
   }
 
-  /** Opens and closes models until the signal is aborted. `isUsed` says whether jobs of this worker use an open model. */
-  async watch(signal: AbortSignal, isUsed: (ref: string) => boolean): Promise<void> {
-    const { clock } = this.#options;
-    while (!signal.aborted) {
+  /** Opens and closes models until the function that it returns is called. `isUsed`: whether jobs of this worker use an open model. */
+  watch(isUsed: (ref: string) => boolean): () => Promise<void> {
+    const failed = 'the models could not be checked; they are checked again in some seconds';
+    const check = async (): Promise<void> => {
       this.#closeUnwanted(isUsed);
       await this.#checkOpenFiles();
       for (const { ref } of this.unavailable) await this.#check(ref);
-      await clock.sleep(CHECK_EVERY_MS, signal);
-    }
+    };
+    return every(CHECK_EVERY_MS, check, { ...this.#options, firstMs: 0, failed });
   }
 
   get #target(): readonly ModelToOpen[] {

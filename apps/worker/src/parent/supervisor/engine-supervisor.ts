@@ -54,6 +54,7 @@ export class EngineSupervisor {
   readonly #options: SupervisorOptions;
   readonly #stopping = new AbortController();
   readonly #models: EngineModels;
+  #stopWatch: (() => Promise<void>) | undefined;
   #engine: EngineProcess | undefined;
   #startedAt = 0;
   #quickDeaths = 0;
@@ -61,13 +62,11 @@ export class EngineSupervisor {
 
   constructor(options: SupervisorOptions) {
     this.#options = options;
-    const { engine, clock } = options;
+    const { engine, clock, log, isLimited = false } = options;
     const open = (model: ModelToOpen): void => this.send({ type: 'open-model', model });
     const close = (ref: string): void => this.send({ type: 'close-model', ref });
-    const onWritten = (model: string, path: string): void =>
-      options.log.error({ model, path }, WRITTEN_IN_PLACE);
-    const { isLimited = false } = options;
-    this.#models = new EngineModels({ models: engine.models, clock, open, close, onWritten, isLimited });
+    const onWritten = (model: string, path: string): void => log.error({ model, path }, WRITTEN_IN_PLACE);
+    this.#models = new EngineModels({ models: engine.models, clock, log, open, close, onWritten, isLimited });
   }
 
   get isUp(): boolean {
@@ -139,7 +138,7 @@ export class EngineSupervisor {
   /** Rejects with the reason when no model can be opened. */
   async start(listener: SupervisorListener): Promise<void> {
     await this.#start(listener);
-    void this.#models.watch(this.#stopping.signal, listener.usesModel);
+    this.#stopWatch = this.#models.watch(listener.usesModel);
   }
 
   async #start(listener: SupervisorListener): Promise<void> {
@@ -174,7 +173,7 @@ export class EngineSupervisor {
 
   async close(graceMs: number): Promise<void> {
     this.#stopping.abort();
-    await this.#engine?.close(graceMs);
+    await Promise.all([this.#stopWatch?.(), this.#engine?.close(graceMs)]);
   }
 
   #receive(message: EngineEvent, listener: SupervisorListener): void {
