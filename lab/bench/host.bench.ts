@@ -87,7 +87,7 @@ function sampleOf(seed: number, sampler: SamplerName, side: number): LaneSample 
   };
   const sample = new LaneSample(request, CONFIG, CHANNELS * side * side, 0);
   const embedding = () => ({ hidden: new Float32Array(TOKENS * WIDTH).fill(0.1), pooled: undefined });
-  sample.setEmbeddings([embedding(), embedding()]);
+  sample.prompt.setEmbeddings([embedding(), embedding()]);
   return sample;
 }
 

@@ -46,7 +46,7 @@ export async function demoLatents(provider: Provider): Promise<object> {
   for (const indices of bySize.values()) {
     const together = await Promise.all(indices.map((i) => sampleOf(onDevice, cases[i])));
     await denoise(onDevice, together);
-    for (const [at, i] of indices.entries()) mixed[i] = together[at].latent;
+    for (const [at, i] of indices.entries()) mixed[i] = together[at].denoising.latent;
   }
   const result = {
     graphs: onDevice.graphs,
@@ -114,7 +114,9 @@ async function fixture(name: string, provider: Provider): Promise<object> {
           torch: worstOf(alone.map((latent, i) => differenceOf(latent, expectedLatent(name, cases[i])))),
           ...(model.batching.mode === 'rows' && {
             mixedWithAlone: worstOf(
-              samples.map(({ latent }, i) => differenceOf(latent, alone[cases.indexOf(fits[i])])),
+              samples.map(({ denoising: { latent } }, i) =>
+                differenceOf(latent, alone[cases.indexOf(fits[i])]),
+              ),
             ),
           }),
         };
@@ -138,7 +140,7 @@ async function latentsAlone(model: DiffusionModel, cases: readonly DiffusersCase
   for (const each of cases) {
     const sample = await sampleOf(model, each);
     await denoise(model, [sample]);
-    latents.push(sample.latent);
+    latents.push(sample.denoising.latent);
   }
   return latents;
 }

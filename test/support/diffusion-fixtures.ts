@@ -119,14 +119,17 @@ export async function sampleOf(
   const { height, width } = latentSize(model, each);
   const length = model.unet.latentChannels * height * width;
   const sample = new LaneSample(request, model.schedulerConfig, length, 0, model.conditioning);
-  if (image) sample.beginAt(await encoderOf(request.model, model.pictureInput, each).encode(image, each));
-  sample.setEmbeddings(await model.textEncoder.encode(sample.prompts));
+  if (image) {
+    sample.denoising.beginAt(await encoderOf(request.model, model.pictureInput, each).encode(image, each));
+  }
+  sample.prompt.setEmbeddings(await model.textEncoder.encode(sample.prompt.texts));
   return sample;
 }
 
 /** Makes all steps of samples of one size, in shared runs of the UNet. */
 export async function denoise(model: DiffusionModel, samples: readonly LaneSample[]): Promise<void> {
-  for (let left = [...samples]; left.length > 0; left = left.filter(({ callsLeft }) => callsLeft > 0)) {
+  const unfinished = ({ denoising }: LaneSample): boolean => denoising.callsLeft > 0;
+  for (let left = [...samples]; left.length > 0; left = left.filter(unfinished)) {
     const rows = left.map((sample) => sample.nextRows());
     const predictions = await model.unet.predict(rows.flat(), latentSize(model, left[0].request));
     let at = 0;

@@ -75,7 +75,7 @@ async function newSample(fixture: Fixture): Promise<LaneSample> {
   const { latentChannels, scaleFactor } = model.vae;
   const length = latentChannels * (width / scaleFactor) * (height / scaleFactor);
   const sample = new LaneSample(request, model.schedulerConfig, length, 0);
-  sample.setEmbeddings(await model.textEncoder.encode(sample.prompts));
+  sample.prompt.setEmbeddings(await model.textEncoder.encode(sample.prompt.texts));
   return sample;
 }
 
@@ -89,14 +89,14 @@ describe.each(fixtures)('$prompt', (fixture) => {
   test('A picture has the same noise, the same final latent and the same pixels as in torch', async () => {
     const { width, height, steps } = fixture;
     const sample = await newSample(fixture);
-    expect(distance(sample.latent, floatsOf(fixture.initial_latent))).toBeLessThanOrEqual(1e-6);
+    expect(distance(sample.denoising.latent, floatsOf(fixture.initial_latent))).toBeLessThanOrEqual(1e-6);
     const size = { width: width / model.vae.scaleFactor, height: height / model.vae.scaleFactor };
-    while (sample.callsLeft > 0) {
+    while (sample.denoising.callsLeft > 0) {
       sample.advance(await model.unet.predict(sample.nextRows(), size), 0, 1);
     }
     expect(sample.step).toBe(steps);
-    expect(distance(sample.latent, floatsOf(fixture.final_latent))).toBeLessThanOrEqual(1e-3);
-    const pixels = await model.vae.decode(sample.latent, { width, height });
+    expect(distance(sample.denoising.latent, floatsOf(fixture.final_latent))).toBeLessThanOrEqual(1e-3);
+    const pixels = await model.vae.decode(sample.denoising.latent, { width, height });
     const picture = sharp(fileURLToPath(new URL(fixture.picture.file, FIXTURES)));
     expect(distance(pixels, await picture.removeAlpha().raw().toBuffer())).toBeLessThanOrEqual(2);
   });

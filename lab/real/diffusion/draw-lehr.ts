@@ -51,8 +51,8 @@ async function draw(
   for (const [i, each] of cases.entries()) {
     const path = join(out, nameOf(each));
     const raw = { width: each.width, height: each.height, channels: 3 } as const;
-    await writeFile(`${path}.latent.f32`, new Uint8Array(samples[i].latent.buffer));
-    await sharp(await model.vae.decode(samples[i].latent, each), { raw })
+    await writeFile(`${path}.latent.f32`, new Uint8Array(samples[i].denoising.latent.buffer));
+    await sharp(await model.vae.decode(samples[i].denoising.latent, each), { raw })
       .png()
       .toFile(`${path}.png`);
     await writeFile(`${path}.json`, JSON.stringify(drawn));

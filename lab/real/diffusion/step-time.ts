@@ -117,7 +117,9 @@ async function lehrSteps(folder: string): Promise<LehrSteps> {
     0,
   );
   // The time of a step does not depend on the values.
-  sample.setEmbeddings([{ hidden: new Float32Array(TEXT.tokens * TEXT.width).fill(0.5), pooled: undefined }]);
+  sample.prompt.setEmbeddings([
+    { hidden: new Float32Array(TEXT.tokens * TEXT.width).fill(0.5), pooled: undefined },
+  ]);
   return {
     step: () =>
       timed(async () => {

@@ -124,12 +124,12 @@ async function latentsOf(samples: readonly DiffusionSample[]): Promise<Map<numbe
     ladder: [],
     clock: systemClock,
     post: () => {},
-    onDenoised: (sample) => latents.set(sample.request.seed, sample.latent),
+    onDenoised: (sample) => latents.set(sample.request.seed, sample.denoising.latent),
     isDecodeCongested: () => false,
   });
   for (const request of samples) {
     const sample = new LaneSample(request, model.schedulerConfig, 4 * 8 * 8, 0);
-    sample.setEmbeddings(await model.textEncoder.encode(sample.prompts));
+    sample.prompt.setEmbeddings(await model.textEncoder.encode(sample.prompt.texts));
     lane.submit(sample);
   }
   while (lane.hasWork) await lane.takeTurn();

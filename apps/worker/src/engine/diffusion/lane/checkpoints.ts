@@ -48,7 +48,7 @@ export class Checkpoints {
 
   /** Posts the state of a sample that leaves this engine, unless it has made no step since the last checkpoint. */
   leaving(sample: LaneSample): void {
-    if (sample.callsToCheckpoint > 0)
+    if (sample.denoising.callsToCheckpoint > 0)
       this.#options.post({ type: 'checkpoints', samples: [this.#make(sample)] });
   }
 
@@ -57,7 +57,7 @@ export class Checkpoints {
     const { post } = this.#options;
     const { id } = sample.request;
     try {
-      sample.restore(checkpoint, this.#identityOf(sample.request));
+      sample.denoising.restore(checkpoint, this.#identityOf(sample.request));
       post({ type: 'resumed', sample: id, step: sample.step });
     } catch (error) {
       post({ type: 'checkpoint-ignored', sample: id, reason: (error as Error).message });
@@ -67,16 +67,16 @@ export class Checkpoints {
   /** Whether the given part of the steps or of the time between two checkpoints is over. */
   #isDue(sample: LaneSample, part: number): boolean {
     const { settings, clock } = this.#options;
-    const { callsToCheckpoint, callsLeft, request } = sample;
+    const { callsToCheckpoint, callsLeft } = sample.denoising;
     const madeAt = this.#madeAt.get(sample) ?? sample.startedAt;
     if (callsToCheckpoint === 0) return false;
-    if (callsLeft === 0) return request.checkpointAtEnd === true;
+    if (callsLeft === 0) return sample.request.checkpointAtEnd === true;
     const ms = clock.monotonic() - madeAt;
     return callsToCheckpoint >= part * settings.everySteps || ms >= part * settings.everyMs;
   }
 
   #make(sample: LaneSample): SampleCheckpoint {
-    const bytes = sample.checkpoint(this.#identityOf(sample.request));
+    const bytes = sample.denoising.checkpoint(this.#identityOf(sample.request));
     this.#allowance -= bytes.byteLength;
     this.#madeAt.set(sample, this.#options.clock.monotonic());
     return { id: sample.request.id, step: sample.step, bytes };

@@ -92,11 +92,13 @@ export class DiffusionLanes extends ModelLanes<OpenModel, DiffusionSample, Lane>
     if (checkpoint) this.#checkpoints?.resume(sample, checkpoint);
     if (sample.needsPicture) {
       this.#encodes.submit(sample);
-    } else if (sample.callsLeft > 0) {
+    } else if (sample.denoising.callsLeft > 0) {
       this.#prompts.submit(sample);
     } else {
       const { tokenizer } = model;
-      sample.setCuts(sample.prompts.map((prompt) => cutOf(tokenizer.tokenize(prompt), tokenizer.maxTokens)));
+      sample.prompt.setCuts(
+        sample.prompt.texts.map((prompt) => cutOf(tokenizer.tokenize(prompt), tokenizer.maxTokens)),
+      );
       sample.startedAt = arrivedAt;
       sample.denoisedAt = arrivedAt;
       this.#decodes.submit(sample);

@@ -84,7 +84,7 @@ function sampleOf({
   };
   const sample = new LaneSample(request, CONFIG, LENGTH, systemClock.monotonic());
   const embeddings = [0.5, 0.1].map((value) => ({ hidden: Float32Array.of(value), pooled: undefined }));
-  sample.setEmbeddings(embeddings.slice(0, sample.prompts.length));
+  sample.prompt.setEmbeddings(embeddings.slice(0, sample.prompt.texts.length));
   return sample;
 }
 
@@ -122,7 +122,7 @@ async function alone(fields: SampleFields): Promise<Float32Array> {
   const { lane, denoised, runDry } = laneOf();
   lane.submit(sampleOf(fields));
   await runDry();
-  return denoised[0].latent;
+  return denoised[0].denoising.latent;
 }
 
 test('Samples whose noise another thread draws get the same latents as without it', async () => {
@@ -137,8 +137,8 @@ test('Samples whose noise another thread draws get the same latents as without i
   const { lane, denoised, runDry } = laneOf(4, drawer);
   for (const [seed, sampler] of samplers.entries()) lane.submit(sampleOf({ sampler, seed, steps: 6 }));
   await runDry();
-  for (const { request, latent } of denoised) {
-    expect([...latent]).toEqual([
+  for (const { request, denoising } of denoised) {
+    expect([...denoising.latent]).toEqual([
       ...(await alone({ sampler: request.sampler, seed: request.seed, steps: 6 })),
     ]);
   }
@@ -160,9 +160,9 @@ test('Samples with different steps, samplers, guidance and seeds share calls, an
   expect(denoised).toHaveLength(24);
   const rowsRun = unet.calls.reduce((sum, rows) => sum + rows.length, 0);
   expect(rowsRun / unet.calls.length).toBeGreaterThan(6);
-  for (const { request, latent } of denoised) {
+  for (const { request, denoising } of denoised) {
     const { steps, sampler, guidance, seed } = request;
-    expect(latent).toEqual(await alone({ steps, sampler, guidance, seed }));
+    expect(denoising.latent).toEqual(await alone({ steps, sampler, guidance, seed }));
   }
 });
 
@@ -198,7 +198,7 @@ test('A long sample pauses for short ones when not all fit into a step, and ends
   expect(Math.max(...unet.calls.map((rows) => rows.length))).toBe(4);
   for (const fields of long) {
     const drawn = denoised.find(({ request }) => request.seed === fields.seed);
-    expect(drawn?.latent).toEqual(await alone(fields));
+    expect(drawn?.denoising.latent).toEqual(await alone(fields));
   }
 });
 
@@ -285,7 +285,9 @@ test('When the device runs out of memory the batch is split, all samples finish,
   expect(cap.rows).toBe(4);
   expect(ofType('row-cap').at(-1)).toMatchObject({ rows: 4 });
   expect(ofType('failed')).toEqual([]);
-  for (const { request, latent } of denoised) expect(latent).toEqual(await alone({ seed: request.seed }));
+  for (const { request, denoising } of denoised) {
+    expect(denoising.latent).toEqual(await alone({ seed: request.seed }));
+  }
 });
 
 test('A step that lowers the row cap reports the cap that it began with', async () => {
@@ -300,7 +302,7 @@ test('A step that lowers the row cap reports the cap that it began with', async 
 test('A sample that the graph cannot run fails alone, and the others finish', async () => {
   const { lane, unet, denoised, runDry, ofType } = laneOf();
   const poison = sampleOf({ seed: 666 });
-  const first = poison.latent[0];
+  const first = poison.denoising.latent[0];
   for (const sample of [sampleOf(), poison, sampleOf(), sampleOf()]) lane.submit(sample);
   unet.failure = (rows) =>
     rows.some(({ latent }) => latent[0] === first) ? new LehrError('engine-failed', 'bad row') : undefined;
@@ -360,14 +362,14 @@ test('A preview shows the clean latent that a step predicts and does not change 
   }
   await runDry();
   expect(ofType('preview').map(({ step }) => step)).toEqual([1, 2, 3, 4, 5]);
-  expect(denoised[0].latent).toEqual(await alone({ steps: 5, seed: 3 }));
+  expect(denoised[0].denoising.latent).toEqual(await alone({ steps: 5, seed: 3 }));
   // The last step of ddim ends at the predicted clean latent: red is 100 plus the first channel.
   const reds =
     ofType('preview')
       .at(-1)
       ?.pixels.filter((_, i) => i % 3 === 0) ?? [];
   for (const [i, red] of reds.entries())
-    expect(Math.abs(red - 100 - denoised[0].latent[i])).toBeLessThan(1.5);
+    expect(Math.abs(red - 100 - denoised[0].denoising.latent[i])).toBeLessThan(1.5);
 });
 
 test('A preview of a waiting sample is posted after its first step, and of a cancelled sample never', async () => {
@@ -388,7 +390,7 @@ test('In an aligned lane a resumed sample does not run beside a sample that is a
   first.lane.submit(earlier);
   for (let step = 0; step < 2; step++) await first.lane.takeTurn();
   const resumed = sampleOf({ steps: 6 });
-  resumed.restore(earlier.checkpoint('a digest'), 'a digest');
+  resumed.denoising.restore(earlier.denoising.checkpoint('a digest'), 'a digest');
 
   const { lane, unet, denoised, runDry } = laneOf();
   unet.batching = { mode: 'aligned', reason: 'a test' };
@@ -397,7 +399,7 @@ test('In an aligned lane a resumed sample does not run beside a sample that is a
   await runDry();
   for (const rows of unet.calls) expect(new Set(rows.map(({ timestep }) => timestep)).size).toBe(1);
   expect(denoised).toHaveLength(2);
-  expect(denoised[0].latent).toEqual(denoised[1].latent);
+  expect(denoised[0].denoising.latent).toEqual(denoised[1].denoising.latent);
 });
 
 test('The device time of a picture is the share of its rows in its own steps, whatever runs between them', async () => {

@@ -85,7 +85,7 @@ export class Lane implements TurnTaker {
   /** Posts a preview of this sample after its next step; returns false when there is no such sample. */
   preview(id: SampleId): boolean {
     const sample = this.find(id);
-    if (sample && this.#options.latentRgb) sample.wantsPreview = true;
+    if (sample && this.#options.latentRgb) sample.denoising.wantsPreview = true;
     return sample !== undefined;
   }
 
@@ -139,7 +139,8 @@ export class Lane implements TurnTaker {
   #announceLastSteps(samples: readonly LaneSample[]): void {
     if (this.#options.isDecodeCongested()) return;
     for (const sample of samples) {
-      if (sample.callsLeft === 1) this.#options.post({ type: 'last-step', sample: sample.request.id });
+      if (sample.denoising.callsLeft === 1)
+        this.#options.post({ type: 'last-step', sample: sample.request.id });
     }
   }
 
@@ -149,7 +150,7 @@ export class Lane implements TurnTaker {
     const made: { readonly part: readonly LaneSample[]; readonly predictions: NoisePredictions }[] = [];
     const isWhole = await runInHalves(samples, {
       run: async (part) => {
-        noise?.begin(part.flatMap((sample) => sample.drawAhead() ?? []));
+        noise?.begin(part.flatMap((sample) => sample.denoising.drawAhead() ?? []));
         const rows = part.flatMap((sample) => sample.nextRows());
         made.push({ part, predictions: await unet.predict(rows, size, this.#padded(rows.length)) });
       },
@@ -181,7 +182,7 @@ export class Lane implements TurnTaker {
   #postPreviews(stepped: readonly LaneSample[]): void {
     const { latentRgb, size, post } = this.#options;
     for (const sample of stepped) {
-      const predictedClean = sample.takePredictedClean();
+      const predictedClean = sample.denoising.takePredictedClean();
       if (!predictedClean || !latentRgb) continue;
       const { id } = sample.request;
       post({ type: 'preview', sample: id, step: sample.step, ...latentRgb.thumbnail(predictedClean, size) });
@@ -190,7 +191,7 @@ export class Lane implements TurnTaker {
 
   #finish(stepped: readonly LaneSample[]): void {
     const now = this.#options.clock.monotonic();
-    const done = new Set(stepped.filter((sample) => sample.callsLeft === 0));
+    const done = new Set(stepped.filter((sample) => sample.denoising.callsLeft === 0));
     if (done.size === 0) return;
     this.#samples = this.#samples.filter((sample) => !done.has(sample));
     for (const sample of done) {
@@ -213,7 +214,8 @@ export class Lane implements TurnTaker {
  */
 function canShareTimesteps(sample: LaneSample, other: LaneSample): boolean {
   const [a, b] = [sample.request, other.request];
-  const isAligned = a.steps === b.steps && a.sampler === b.sampler && sample.call === other.call;
+  const isAligned =
+    a.steps === b.steps && a.sampler === b.sampler && sample.denoising.call === other.denoising.call;
   return isAligned && a.guidance === b.guidance && (a.strength ?? 1) === (b.strength ?? 1);
 }
 

@@ -69,7 +69,7 @@ export class EncodeQueue extends SampleQueue<EncodeQueueOptions> {
     try {
       const picture = await encoderOf(request).encode(request.image ?? new Uint8Array(), request);
       if (!this.cancel(request.id)) return;
-      sample.beginAt(picture);
+      sample.denoising.beginAt(picture);
       sample.deviceMs += clock.monotonic() - begunAt;
       onEncoded(sample);
     } catch (error) {
@@ -119,15 +119,15 @@ export class PromptQueue extends SampleQueue<PromptQueueOptions> {
   async #encode(samples: readonly LaneSample[]): Promise<void> {
     const { clock, encoderOf, onEncoded } = this.options;
     const startedAt = clock.monotonic();
-    const prompts = samples.flatMap((sample) => sample.prompts);
+    const prompts = samples.flatMap((sample) => sample.prompt.texts);
     const embeddings = await encoderOf(samples[0].request.model).encode(prompts);
     const textMs = clock.monotonic() - startedAt;
     let at = 0;
     for (const sample of samples) {
-      const own = embeddings.slice(at, at + sample.prompts.length);
+      const own = embeddings.slice(at, at + sample.prompt.texts.length);
       at += own.length;
       if (!this.cancel(sample.request.id)) continue;
-      sample.setEmbeddings(own);
+      sample.prompt.setEmbeddings(own);
       sample.textMs = textMs;
       sample.deviceMs += (textMs * own.length) / prompts.length;
       onEncoded(sample);
@@ -155,18 +155,18 @@ export class DecodeQueue extends SampleQueue<DecodeQueueOptions> {
     this.announce([sample]);
     const begunAt = clock.monotonic();
     try {
-      const pixels = await vaeOf(model).decode(sample.latent, { width, height });
+      const pixels = await vaeOf(model).decode(sample.denoising.latent, { width, height });
       if (!this.cancel(id)) return;
-      const { arrivedAt, textMs, startedAt, denoisedAt, batchSize, cuts } = sample;
+      const { arrivedAt, textMs, startedAt, denoisedAt, batchSize, denoising, prompt } = sample;
       const decodedAt = clock.monotonic();
       const timings = {
         textMs,
         startedAt: startedAt - arrivedAt,
         denoisedAt: denoisedAt - arrivedAt,
         decodedAt: decodedAt - arrivedAt,
-        ...(!sample.isResumed && { deviceMs: sample.deviceMs + decodedAt - begunAt }),
+        ...(!denoising.isResumed && { deviceMs: sample.deviceMs + decodedAt - begunAt }),
       };
-      post({ type: 'finished', sample: id, pixels, width, height, batchSize, cuts, timings });
+      post({ type: 'finished', sample: id, pixels, width, height, batchSize, cuts: prompt.cuts, timings });
     } catch (error) {
       this.fail(sample, error);
     }

@@ -1,0 +1,128 @@
+/** A latent on its way from noise, or from a picture, to its final values: its sampler's state, its noise, and where it is. */
+import type { DiffusionSample } from '../../protocol/messages.ts';
+import { decodeCheckpoint, encodeCheckpoint, UnusableCheckpoint } from '../checkpoint.ts';
+import { type ModelOutput, predictedClean } from '../model-output.ts';
+import { SeededNoise } from '../noise.ts';
+import { createSamplerRun } from '../samplers/index.ts';
+import type { SamplerRun } from '../samplers/sampler.ts';
+import type { SchedulerConfig } from '../scheduler-config.ts';
+import { drawLatent, type EncodedPicture } from '../vae-encoder.ts';
+
+export class Denoising {
+  /** `[channels, height, width]`; final when no call is left. */
+  readonly latent: Float32Array;
+  /** When set, the next call keeps its predicted clean latent. */
+  wantsPreview = false;
+  readonly #run: SamplerRun;
+  readonly #noise: SeededNoise;
+  readonly #input: Float32Array;
+  readonly #config: SchedulerConfig;
+  #preview: Float32Array | undefined;
+  /** Calls that were made before, and their number in the last checkpoint. */
+  #resumedAt = 0;
+  #checkpointedAt = 0;
+
+  /** Throws LehrError `invalid-input` when the sampler cannot make this many steps. */
+  constructor(request: DiffusionSample, config: SchedulerConfig, latentLength: number) {
+    this.#config = config;
+    const { sampler: name, steps, strength } = request;
+    this.#run = createSamplerRun({
+      name,
+      config,
+      steps,
+      latentLength,
+      ...(strength !== undefined && { strength }),
+    });
+    this.#noise = new SeededNoise(request.seed);
+    this.latent = request.image ? new Float32Array(latentLength) : this.#noise.draw(latentLength);
+    for (let i = 0; i < latentLength; i++) this.latent[i] *= this.#run.initNoiseSigma;
+    this.#input = new Float32Array(latentLength);
+  }
+
+  /** Model calls made. */
+  get call(): number {
+    return this.#run.call;
+  }
+
+  get callsLeft(): number {
+    return this.#run.timesteps.length - this.#run.call;
+  }
+
+  /** Calls that this engine has made. */
+  get callsHere(): number {
+    return this.#run.call - this.#resumedAt;
+  }
+
+  get callsToCheckpoint(): number {
+    return this.#run.call - this.#checkpointedAt;
+  }
+
+  /** Whether it continued from a checkpoint, so that earlier calls were made elsewhere. */
+  get isResumed(): boolean {
+    return this.#resumedAt > 0;
+  }
+
+  /** Of the next call. */
+  get timestep(): number {
+    return this.#run.timesteps[this.#run.call];
+  }
+
+  /** Begins at a picture. Noise is drawn in the order of diffusers: for the encoder, then for the first step. */
+  beginAt(picture: EncodedPicture): void {
+    drawLatent(picture, this.latent, this.#noise.draw);
+    this.#run.addNoise(this.latent, this.#noise.draw(this.latent.length));
+  }
+
+  /** What the model reads in the next call. */
+  nextInput(): Float32Array {
+    this.#run.scaleModelInput(this.latent, this.#input);
+    return this.#input;
+  }
+
+  /** Asks for the noise of the next step before it is needed; returns memory for the noise thread, when there is anything to draw. */
+  drawAhead(): SharedArrayBuffer | undefined {
+    return this.#run.drawsNoise ? this.#noise.drawAhead(this.latent.length) : undefined;
+  }
+
+  /** Makes a step from the model's output for `nextInput`. False when that is not finite; no further step can be made then. */
+  advance(output: ModelOutput): boolean {
+    if (this.wantsPreview) {
+      this.#preview = predictedClean(this.#config, this.timestep, this.#input, output);
+      this.wantsPreview = false;
+    }
+    return this.#run.step(output, this.latent, this.#noise.draw);
+  }
+
+  /** The clean latent that the last step predicted, if a preview was asked for; returned once. */
+  takePredictedClean(): Float32Array | undefined {
+    const preview = this.#preview;
+    this.#preview = undefined;
+    return preview;
+  }
+
+  /** The state after the last step. `identity` must be the same when another one is restored from it. */
+  checkpoint(identity: string): Uint8Array {
+    this.#checkpointedAt = this.#run.call;
+    const sampler = this.#run.state();
+    return encodeCheckpoint(identity, { latent: this.latent, sampler, noise: this.#noise.state() });
+  }
+
+  /** Continues from a checkpoint. Throws UnusableCheckpoint, and is unchanged then. */
+  restore(checkpoint: Uint8Array, identity: string): void {
+    const { latent, sampler, noise } = decodeCheckpoint(checkpoint, identity);
+    if (latent.length !== this.latent.length) {
+      throw new UnusableCheckpoint(
+        `its latent has ${latent.length} values, that of the picture ${this.latent.length}`,
+      );
+    }
+    try {
+      this.#run.restore(sampler);
+    } catch (error) {
+      throw new UnusableCheckpoint((error as Error).message);
+    }
+    this.#noise.restore(noise);
+    this.latent.set(latent);
+    this.#resumedAt = sampler.call;
+    this.#checkpointedAt = sampler.call;
+  }
+}

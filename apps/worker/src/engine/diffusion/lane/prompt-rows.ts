@@ -1,0 +1,70 @@
+/** The prompt and the negative prompt of a sample: the texts to encode, and what its rows hold of them at every step. */
+import { rowsPerSample } from '@lehr/shared';
+import type { DiffusionSample, PromptCut, PromptCuts } from '../../protocol/messages.ts';
+import {
+  type Conditioning,
+  type Conditions,
+  type PromptEmbedding,
+  pictureConditions,
+  type RowKind,
+} from '../conditioning.ts';
+import type { UnetRow } from '../unet.ts';
+
+interface PromptRow {
+  readonly promptEmbedding: Float32Array;
+  readonly conditions: Conditions;
+}
+
+export class PromptRows {
+  readonly count: 1 | 2;
+  /** Of the prompt and the negative prompt, those that the text encoder did not read whole. */
+  cuts: PromptCuts = {};
+  readonly #request: DiffusionSample;
+  readonly #conditioning: Conditioning;
+  /** The negative prompt's first. */
+  #rows: readonly PromptRow[] | undefined;
+
+  constructor(request: DiffusionSample, conditioning: Conditioning) {
+    this.#request = request;
+    this.#conditioning = conditioning;
+    this.count = rowsPerSample(request.guidance, conditioning.guidance);
+  }
+
+  /** The texts to encode: the prompt and, for a separate row, the negative prompt. */
+  get texts(): readonly string[] {
+    const { prompt, negativePrompt } = this.#request;
+    return this.count === 2 && !this.#hasZeroNegative ? [prompt, negativePrompt] : [prompt];
+  }
+
+  get #hasZeroNegative(): boolean {
+    return this.#conditioning.zeroesEmptyNegative && this.#request.negativePrompt === '';
+  }
+
+  /** Takes the embeddings of `texts`, in order. */
+  setEmbeddings([prompt, encoded]: readonly PromptEmbedding[]): void {
+    const rowOf = ({ hidden, pooled }: PromptEmbedding, kind: RowKind): PromptRow => {
+      const shared = pictureConditions(this.#conditioning, this.#request, kind);
+      return { promptEmbedding: hidden, conditions: pooled ? { ...shared, text_embeds: pooled } : shared };
+    };
+    this.setCuts([prompt.cut, encoded?.cut]);
+    const negative = this.#hasZeroNegative ? zerosLike(prompt) : encoded;
+    const positive = rowOf(prompt, 'prompt');
+    this.#rows = this.count === 2 ? [rowOf(negative, 'negative'), positive] : [positive];
+  }
+
+  /** Takes what was cut of `texts`, in order. */
+  setCuts([prompt, negativePrompt]: readonly (PromptCut | undefined)[]): void {
+    this.cuts = { ...(prompt && { prompt }), ...(negativePrompt && { negativePrompt }) };
+  }
+
+  /** The rows of a call with this input: with guidance, the negative prompt's row and then the prompt's. */
+  at(latent: Float32Array, timestep: number): UnetRow[] {
+    if (!this.#rows) throw new Error('A sample has no prompt embeddings yet. This is a bug in Lehr.');
+    return this.#rows.map((row) => ({ latent, timestep, ...row }));
+  }
+}
+
+const zerosLike = ({ hidden, pooled }: PromptEmbedding): PromptEmbedding => ({
+  hidden: new Float32Array(hidden.length),
+  pooled: pooled && new Float32Array(pooled.length),
+});
