@@ -47,13 +47,6 @@ test('A new record names the version of its schema', async () => {
   expect(await world.redis.hget(world.keys.record(id), 'v')).toBe('1');
 });
 
-test('A record without a version is of the first version and is read', async () => {
-  const world = await queueWorld(server.url);
-  const id = await world.submit();
-  await world.redis.hdel(world.keys.record(id), 'v');
-  expect(await world.records.read(id)).toMatchObject({ id, state: 'queued' });
-});
-
 test('A batch of starts takes effect for every record that can be read, and says which cannot', async () => {
   const world = await queueWorld(server.url);
   const ids = await Promise.all(Array.from({ length: 8 }, () => world.submit()));

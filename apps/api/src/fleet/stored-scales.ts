@@ -1,5 +1,5 @@
 /** The last decision on the size of each pool of workers, in Redis. */
-import type { ScaleMemory } from '@lehr/shared';
+import { parsedStored, type ScaleMemory } from '@lehr/shared';
 import type { Keys, Redis } from '@lehr/shared/redis';
 import { z } from 'zod';
 
@@ -36,11 +36,7 @@ export class StoredScales {
   /** Undefined when nothing is stored, and for what another version wrote in another form. */
   async read(pool: string): Promise<StoredScale | undefined> {
     const text = await this.#redis.get(this.#keys.scale(pool));
-    try {
-      return text === null ? undefined : StoredScaleSchema.safeParse(JSON.parse(text)).data;
-    } catch {
-      return undefined;
-    }
+    return text === null ? undefined : parsedStored(StoredScaleSchema, text);
   }
 
   async write(pool: string, stored: StoredScale): Promise<void> {

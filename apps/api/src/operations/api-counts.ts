@@ -10,6 +10,7 @@ import {
   CountsSchema,
   type Metrics,
   modelSuffix,
+  parsedStored,
 } from '@lehr/shared';
 import type { Keys, Redis } from '@lehr/shared/redis';
 import { z } from 'zod';
@@ -70,7 +71,7 @@ export async function writeApiCounts(
 /** Of the processes that wrote lately, in order of their ids; forgets the others. */
 export async function readApiCounts(redis: Redis, keys: Keys, clock: Clock): Promise<readonly ApiCounts[]> {
   const all = Object.entries(await redis.hgetall(keys.apiCounts));
-  const found = all.map(([id, text]) => ({ id, report: parse(text) }));
+  const found = all.map(([id, text]) => ({ id, report: parsedStored(ReportSchema, text) }));
   const isGone = (at: number | undefined): boolean => clock.now() - (at ?? 0) > GONE_MS;
   const gone = found.flatMap(({ id, report }) => (isGone(report?.at) ? [id] : []));
   if (gone.length > 0) await redis.hdel(keys.apiCounts, ...gone);
@@ -78,12 +79,4 @@ export async function readApiCounts(redis: Redis, keys: Keys, clock: Clock): Pro
     .flatMap(({ id, report }) => (report && !gone.includes(id) ? [{ id, counts: report.counts }] : []))
     .sort((a, b) => (a.id < b.id ? -1 : 1))
     .slice(0, MAX_APIS);
-}
-
-function parse(text: string): z.output<typeof ReportSchema> | undefined {
-  try {
-    return ReportSchema.safeParse(JSON.parse(text)).data;
-  } catch {
-    return undefined;
-  }
 }

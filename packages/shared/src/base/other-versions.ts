@@ -10,7 +10,7 @@ export const known = <Item extends z.ZodType>(item: Item) =>
     }),
   );
 
-/** Undefined for what a worker of another version wrote in another form. */
+/** Undefined for a text that is damaged, or that another version wrote in another form. */
 export function parsedStored<Schema extends z.ZodType>(
   schema: Schema,
   text: string,

@@ -25,7 +25,7 @@ const ColdStartSchema = z.object({
   at: z.number(),
   /** From the begin of its process until it served. */
   total_ms: z.number().nonnegative(),
-  stages_ms: z.record(z.string(), z.number()).default({}),
+  stages_ms: z.record(z.string(), z.number()),
 });
 export type ColdStart = z.output<typeof ColdStartSchema>;
 

@@ -28,7 +28,7 @@ for i = 1, #slice[2], 2 do
   local id = slice[2][i]
   if tonumber(slice[2][i + 1]) <= tonumber(ARGV[3]) then
     local record = fields(ARGV[4] .. ':record:' .. id, 'queue', 'workflow', 'v')
-    local is_known = record and record[1] and not record[2] and tonumber(record[3] or 1) <= tonumber(ARGV[5])
+    local is_known = record and record[1] and not record[2] and record[3] and tonumber(record[3]) <= tonumber(ARGV[5])
     local job = is_known and fields(ARGV[4] .. ':' .. record[1] .. ':' .. id, 'timestamp', 'finishedOn')
     if not job or not job[1] or job[2] or not is_listed(record[1]) then suspects[#suspects + 1] = id end
   end

@@ -153,7 +153,7 @@ const StoredWebhookSchema = z.object({
 export type StoredWebhook = z.output<typeof StoredWebhookSchema>;
 
 const base = {
-  /** SCHEMA_VERSION of the process that created it; absent in records of the first version. */
+  /** SCHEMA_VERSION of the process that stored it; absent in a record that was not read from Redis. */
   v: number.optional(),
   id: id<JobId>(),
   tenant: id<TenantId>(),

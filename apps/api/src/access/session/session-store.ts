@@ -38,7 +38,7 @@ const SessionSchema = z.object({ proof: z.string(), created_at: z.number(), expi
 const CodeSchema = z.object({
   key: z.string(),
   proof: z.string(),
-  generation: z.string().nullable().default(null),
+  generation: z.string().nullable(),
 });
 type StoredSession = z.infer<typeof SessionSchema>;
 
