@@ -26,9 +26,9 @@ export class DecoderProgress {
     this.#tokens += windows.length;
     this.#ms += ms;
     const now = this.#clock.monotonic();
-    const hasEnded = windows.some((window) => window.hasEnded);
+    const hasEnded = windows.some((window) => window.text.hasEnded);
     if (now - this.#postedAt < INTERVAL_MS && !hasEnded) return;
-    const samples = windows.map(({ request, tokens }) => ({ id: request.id, tokens }));
+    const samples = windows.map(({ request, text }) => ({ id: request.id, tokens: text.length }));
     this.#post({
       type: 'decoder-progress',
       lane: this.#lane,

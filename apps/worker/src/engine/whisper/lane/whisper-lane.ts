@@ -154,7 +154,7 @@ export class WhisperLane implements TurnTaker {
           if (!window.start(prompts[row], (position) => started.logits(row, position))) continue;
           this.#encoded = this.#encoded.filter((other) => other !== window);
           const state = started.state(row);
-          if (window.hasEnded) this.#ended(window);
+          if (window.text.hasEnded) this.#ended(window);
           else this.#decoding.batchFor(state.length).add(window, state);
         } catch (error) {
           this.#fail(window, toLehrError(error, 'engine-failed'));
@@ -178,11 +178,11 @@ export class WhisperLane implements TurnTaker {
     for (const { window, error } of failures) this.#fail(window, error);
     this.#progress.addCall(windows, ms);
     for (const window of batch.windows) this.#postEndedSegment(window);
-    for (const window of this.#decoding.removeWhere(({ hasEnded }) => hasEnded)) this.#ended(window);
+    for (const window of this.#decoding.removeWhere(({ text }) => text.hasEnded)) this.#ended(window);
   }
 
   #postEndedSegment(window: WhisperWindow): void {
-    const ended = window.justEnded();
+    const ended = window.text.justEnded();
     if (ended && !window.isDropped) {
       this.#options.post({ type: 'segment', sample: window.request.id, ...ended });
     }
@@ -191,7 +191,7 @@ export class WhisperLane implements TurnTaker {
   /** The window's text is complete: decode it again at the next temperature, time its words, or post it. */
   #ended(window: WhisperWindow): void {
     if (window.isDropped) return;
-    if (window.retry()) {
+    if (window.text.retry()) {
       this.#encoded.push(window);
       return;
     }

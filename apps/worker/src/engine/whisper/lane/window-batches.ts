@@ -69,7 +69,7 @@ class WindowBatch {
 
   /** Writes one token for every window. Those that cannot run are removed. Never rejects. */
   async step(): Promise<StepOutcome> {
-    const tokens = this.#windows.map((window) => window.nextToken);
+    const tokens = this.#windows.map((window) => window.text.nextToken);
     const failures = new Map<WhisperWindow, LehrError>();
     const written = new Map<WhisperWindow, { logits: Float32Array; batchSize: number }>();
     let tooMany: number | undefined;
