@@ -1,4 +1,4 @@
-/** The type of the Hono app, and the parts that its routes are built over. */
+/** The type of the Hono app, and the parts that its routes are built over, room by room. */
 import type { OpenAPIHono } from '@hono/zod-openapi';
 import type { Clock, Log, Metrics, MetricsPage, Registry, Setting } from '@lehr/shared';
 import type { ObjectStore } from '@lehr/shared/objects';
@@ -37,71 +37,100 @@ import type { WebhookParts } from './webhooks/parts.ts';
 
 export type Api = OpenAPIHono<ApiEnv>;
 
-export interface ApiParts extends AdmitParts {
-  readonly registry: Registry;
-  /** Why models.yaml, which has changed, cannot be used; undefined when it is in force. */
-  readonly modelsProblem: () => string | undefined;
+/** Used by every room. */
+export interface CoreParts {
   /** A connection of the role `api`. */
   readonly redis: Redis;
   readonly keys: Keys;
   readonly records: RecordStore;
   readonly queues: GroupQueues;
   readonly workflows: WorkflowRunner;
+  readonly registry: Registry;
   readonly fleet: FleetView;
-  readonly scaler: PoolScaler;
-  readonly rollouts: RolloutStore;
-  readonly channels: Channels;
-  readonly unanswered: UnansweredRequests;
-  readonly waits: JobWaits;
-  readonly direct: DirectCalls;
-  readonly feeds: EventFeeds;
-  readonly eventLinks: EventLinks;
-  readonly presenter: Presenter;
-  readonly pages: JobPages;
-  readonly deadLetters: DeadLetterView;
-  readonly store: ObjectStore;
-  /** For people: where the store is. */
-  readonly storePlace: string;
-  readonly files: Files;
-  readonly storage: StorageQuota;
-  readonly largeBodies: LargeBodies;
-  readonly largeAnswers: LargeAnswers;
-  readonly bodyReads: BodyReads;
-  /** The largest file that is taken, uploaded or in a request. */
-  readonly maxUploadBytes: number;
-  /** Verifies links to the folder store; undefined for S3, which verifies its own. */
-  readonly linkSecret: string | undefined;
-  readonly streams: Streams;
-  readonly activeRequests: ActiveRequests;
-  readonly callerLines: CallerLines;
-  readonly authenticator: Authenticator;
-  readonly keyStore: KeyStore;
-  readonly sessions: SessionStore;
-  readonly audit: AuditLog;
-  readonly webhooks: WebhookParts;
-  /** The name of this process among those of the installation. */
-  readonly instance: string;
-  /** Without the values of secrets. */
-  readonly settings: readonly Setting[];
-  readonly publicUrl: string;
-  /** Where links to outputs may lead besides `publicUrl`. */
-  readonly storeOrigins: readonly string[];
-  /** Addresses and ranges of proxies whose X-Forwarded-For is believed. */
-  readonly trustedProxies: readonly string[];
-  /** Of security.txt. */
-  readonly securityContacts: readonly string[];
-  /** How long a request is held for its job in dialects that answer with the result. */
-  readonly holdMs: number;
-  /** How long outputs are kept after their job has ended. */
-  readonly outputTtlMs: number;
-  readonly linkTtlS: number;
   readonly metrics: Metrics<'api'>;
-  readonly tenantUsage: TenantUsage;
-  readonly metricsPage: MetricsPage;
-  /** Of a Prometheus that scrapes this installation. */
-  readonly prometheusUrl: string | undefined;
   readonly clock: Clock;
   readonly log: Log;
   /** Absent: nothing is traced. */
   readonly tracing?: Tracing | undefined;
 }
+
+/** Where the API and the objects are, for links and for pages. */
+export interface PlaceParts {
+  readonly publicUrl: string;
+  readonly store: ObjectStore;
+  /** For people: where the store is. */
+  readonly storePlace: string;
+  /** Where links to outputs may lead besides `publicUrl`. */
+  readonly storeOrigins: readonly string[];
+  /** Verifies links to the folder store; undefined for S3, which verifies its own. */
+  readonly linkSecret: string | undefined;
+  readonly linkTtlS: number;
+  /** How long outputs are kept after their job has ended. */
+  readonly outputTtlMs: number;
+  /** Of security.txt. */
+  readonly securityContacts: readonly string[];
+}
+
+export interface AccessParts {
+  readonly authenticator: Authenticator;
+  readonly keyStore: KeyStore;
+  readonly sessions: SessionStore;
+  readonly audit: AuditLog;
+}
+
+export interface HttpParts {
+  readonly activeRequests: ActiveRequests;
+  readonly callerLines: CallerLines;
+  readonly bodyReads: BodyReads;
+  readonly largeBodies: LargeBodies;
+  /** The largest file that is taken, uploaded or in a request. */
+  readonly maxUploadBytes: number;
+  /** Addresses and ranges of proxies whose X-Forwarded-For is believed. */
+  readonly trustedProxies: readonly string[];
+}
+
+export interface FollowParts {
+  readonly channels: Channels;
+  readonly waits: JobWaits;
+  readonly feeds: EventFeeds;
+  readonly eventLinks: EventLinks;
+  readonly streams: Streams;
+  /** How long a request is held for its job in dialects that answer with the result. */
+  readonly holdMs: number;
+}
+
+export interface JobParts extends AdmitParts {
+  readonly unanswered: UnansweredRequests;
+  readonly direct: DirectCalls;
+  readonly presenter: Presenter;
+  readonly pages: JobPages;
+  readonly files: Files;
+  readonly storage: StorageQuota;
+  readonly largeAnswers: LargeAnswers;
+  readonly tenantUsage: TenantUsage;
+  readonly rollouts: RolloutStore;
+  readonly webhooks: WebhookParts;
+}
+
+export interface OperationsParts {
+  /** The name of this process among those of the installation. */
+  readonly instance: string;
+  /** Without the values of secrets. */
+  readonly settings: readonly Setting[];
+  /** Why models.yaml, which has changed, cannot be used; undefined when it is in force. */
+  readonly modelsProblem: () => string | undefined;
+  readonly scaler: PoolScaler;
+  readonly deadLetters: DeadLetterView;
+  readonly metricsPage: MetricsPage;
+  /** Of a Prometheus that scrapes this installation. */
+  readonly prometheusUrl: string | undefined;
+}
+
+/** Everything that main opens. */
+export type ApiParts = CoreParts &
+  PlaceParts &
+  AccessParts &
+  HttpParts &
+  FollowParts &
+  JobParts &
+  OperationsParts;

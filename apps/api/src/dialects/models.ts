@@ -12,7 +12,7 @@ import {
 import { fleetIndex } from '../fleet/fleet-index.ts';
 import { requires } from '../http/middleware/auth.ts';
 import { BEARER, problemsWithKey } from '../http/responses.ts';
-import type { Api, ApiParts } from '../parts.ts';
+import type { Api, ApiParts, CoreParts } from '../parts.ts';
 import { ReplicateModelSchema, ReplicateModels } from './replicate/model-view.ts';
 
 export const ModelListSchema = z
@@ -76,7 +76,7 @@ export function modelListRoute(app: Api, parts: ApiParts): void {
   });
 }
 
-export function modelRoute(app: Api, { registry, fleet }: ApiParts): void {
+export function modelRoute(app: Api, { registry, fleet }: CoreParts): void {
   app.openapi(getRoute, async (c) => {
     const entry = registry.named(c.req.valid('param').id);
     if (!entry) throw new LehrError('model-not-found', 'There is no such model.');

@@ -3,7 +3,7 @@ import { createRoute, z } from '@hono/zod-openapi';
 import { AUDIT_ACTIONS, AuditListSchema, TenantSchema } from '@lehr/shared';
 import { requires } from '../http/middleware/auth.ts';
 import { BEARER, problemsWithKey } from '../http/responses.ts';
-import type { Api, ApiParts } from '../parts.ts';
+import type { AccessParts, Api, JobParts } from '../parts.ts';
 import { AUDIT_ENTRY } from './examples.ts';
 import { queryNumber } from './params.ts';
 
@@ -44,7 +44,7 @@ const route = createRoute({
   },
 });
 
-export function auditRoute(app: Api, { audit, presenter }: ApiParts): void {
+export function auditRoute(app: Api, { audit, presenter }: AccessParts & JobParts): void {
   app.openapi(route, async (c) => {
     const { limit, cursor, ...filter } = c.req.valid('query');
     const { entries, next = null } = await audit.page(limit, cursor, filter);

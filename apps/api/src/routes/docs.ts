@@ -3,7 +3,7 @@ import { readFile } from 'node:fs/promises';
 import { createRequire } from 'node:module';
 import { join } from 'node:path';
 import { secureHeaders } from 'hono/secure-headers';
-import type { Api, ApiParts } from '../parts.ts';
+import type { Api, PlaceParts } from '../parts.ts';
 
 const INFO = {
   title: 'Lehr',
@@ -40,7 +40,7 @@ const PAGE = `<!doctype html>
 const START = `SwaggerUIBundle({ url: 'openapi.json', dom_id: '#page', deepLinking: true, tryItOutEnabled: true });
 `;
 
-export function docsRoutes(app: Api, { publicUrl }: ApiParts): void {
+export function docsRoutes(app: Api, { publicUrl }: PlaceParts): void {
   app.openAPIRegistry.registerComponent('securitySchemes', 'bearer', {
     type: 'http',
     scheme: 'bearer',

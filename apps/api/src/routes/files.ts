@@ -8,7 +8,7 @@ import { guardQuota, requires } from '../http/middleware/auth.ts';
 import { BEARER, problemsWithKey } from '../http/responses.ts';
 import type { StoredFile } from '../jobs/files/files.ts';
 import type { Multipart } from '../jobs/files/multipart.ts';
-import type { Api, ApiParts } from '../parts.ts';
+import type { Api, JobParts } from '../parts.ts';
 
 const FileSchema = z
   .object({
@@ -98,7 +98,7 @@ const uploadRoute = createRoute({
   },
 });
 
-export function fileRoutes(app: Api, { files, presenter, quotas }: ApiParts): void {
+export function fileRoutes(app: Api, { files, presenter, quotas }: JobParts): void {
   const present = (file: StoredFile): File => ({
     id: file.id,
     name: file.name,

@@ -12,7 +12,7 @@ import {
 import type { KeyFacts } from '../access/auth/key-store.ts';
 import { actorOf, requires } from '../http/middleware/auth.ts';
 import { BEARER, problemsWithKey } from '../http/responses.ts';
-import type { Api, ApiParts } from '../parts.ts';
+import type { AccessParts, Api, CoreParts, JobParts } from '../parts.ts';
 import { KEY_REQUEST, NEW_KEY, SHOWN_KEY } from './examples.ts';
 
 const IdParams = z.object({
@@ -94,7 +94,7 @@ const revokeRoute = createRoute({
 
 const unknownKey = (): LehrError => new LehrError('not-found', 'There is no such key.');
 
-export function keyRoutes(app: Api, { keyStore, storage, clock }: ApiParts): void {
+export function keyRoutes(app: Api, { keyStore, storage, clock }: AccessParts & JobParts & CoreParts): void {
   const withUsage = async <Key extends KeyFacts>(key: Key) => ({
     ...key,
     usage: await storage.usage(key.tenant as TenantId),

@@ -7,7 +7,7 @@ import { type GroupDepth, readDepths } from '@lehr/shared/queue';
 import { UnreadableList } from '@lehr/shared/records';
 import { droppedCommands, memoryShare } from '@lehr/shared/redis';
 import { serving } from '../fleet/fleet-view.ts';
-import type { Api, ApiParts } from '../parts.ts';
+import type { Api, ApiParts, CoreParts, OperationsParts } from '../parts.ts';
 import { readRollouts, showRollouts } from '../rollouts/show-metrics.ts';
 
 export function metricsRoute(app: Api, parts: ApiParts): void {
@@ -72,13 +72,13 @@ async function refresh(parts: ApiParts): Promise<void> {
 }
 
 /** With the wait behind the other commands of this scrape and of the process, as every request has it. */
-async function pingMs({ redis, clock }: ApiParts): Promise<number> {
+async function pingMs({ redis, clock }: CoreParts): Promise<number> {
   const startedAt = clock.monotonic();
   await redis.ping();
   return clock.monotonic() - startedAt;
 }
 
-async function readScales({ scaler }: ApiParts): Promise<readonly Scale[]> {
+async function readScales({ scaler }: OperationsParts): Promise<readonly Scale[]> {
   const scales = await Promise.all(scaler.names.map((pool) => scaler.of(pool, { isAsked: false })));
   return scales.filter((scale) => scale !== undefined);
 }

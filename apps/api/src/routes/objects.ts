@@ -9,7 +9,7 @@ import type { Context } from 'hono';
 import { secureHeaders } from 'hono/secure-headers';
 import type { ApiEnv } from '../http/middleware/api-env.ts';
 import { problems } from '../http/responses.ts';
-import type { Api, ApiParts } from '../parts.ts';
+import type { Api, CoreParts, PlaceParts } from '../parts.ts';
 
 const PREFIX = '/objects/';
 
@@ -36,7 +36,7 @@ const route = createRoute({
   },
 });
 
-export function objectsRoute(app: Api, { store, linkSecret, clock }: ApiParts): void {
+export function objectsRoute(app: Api, { store, linkSecret, clock }: PlaceParts & CoreParts): void {
   app.openAPIRegistry.registerPath(route);
   // Pages of other origins may embed the outputs.
   app.use(`${PREFIX}*`, secureHeaders({ crossOriginResourcePolicy: 'cross-origin', overwrite: false }));

@@ -13,7 +13,7 @@ import { BEARER, problemsWithKey } from '../http/responses.ts';
 import { ChartsView } from '../operations/charts.ts';
 import { TenantUseView } from '../operations/tenant-use.ts';
 import { TrafficView } from '../operations/traffic.ts';
-import type { Api, ApiParts } from '../parts.ts';
+import type { Api, ApiParts, CoreParts, OperationsParts } from '../parts.ts';
 
 function routeOf<const Path extends string, Schema extends z.ZodType>(route: {
   readonly path: Path;
@@ -135,7 +135,7 @@ export function operationsApiRoutes(app: Api, parts: ApiParts): void {
   });
 }
 
-export function chartsRoute(app: Api, { prometheusUrl, clock }: ApiParts): void {
+export function chartsRoute(app: Api, { prometheusUrl, clock }: OperationsParts & CoreParts): void {
   const view = new ChartsView(prometheusUrl, clock);
   app.openapi(chartList, async (c) => {
     const { range } = c.req.valid('query');

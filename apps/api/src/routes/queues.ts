@@ -25,7 +25,7 @@ import { fleetIndex } from '../fleet/fleet-index.ts';
 import { forTenants, serving } from '../fleet/fleet-view.ts';
 import { requires } from '../http/middleware/auth.ts';
 import { BEARER, problemsWithKey } from '../http/responses.ts';
-import type { Api, ApiParts } from '../parts.ts';
+import type { Api, ApiParts, CoreParts, OperationsParts } from '../parts.ts';
 
 const queueList = createRoute({
   method: 'get',
@@ -113,7 +113,7 @@ export function queuesRoute(app: Api, parts: ApiParts): void {
   });
 }
 
-export function activityRoute(app: Api, { redis, keys, queues, clock }: ApiParts): void {
+export function activityRoute(app: Api, { redis, keys, queues, clock }: CoreParts): void {
   const view = new ActivityView(redis, keys, queues, clock);
   app.openapi(activity, async (c) => {
     const { tenant, scopes } = c.var.caller;
@@ -122,7 +122,7 @@ export function activityRoute(app: Api, { redis, keys, queues, clock }: ApiParts
   });
 }
 
-export function scaleRoute(app: Api, { scaler }: ApiParts): void {
+export function scaleRoute(app: Api, { scaler }: OperationsParts): void {
   app.openapi(scaleOfPool, async (c) => {
     const { pool } = c.req.valid('param');
     const scale = await scaler.of(pool, { isAsked: true });

@@ -1,5 +1,5 @@
 /** /.well-known/security.txt (RFC 9116): where to report a weakness of this installation. */
-import type { Api, ApiParts } from '../parts.ts';
+import type { Api, CoreParts, JobParts, PlaceParts } from '../parts.ts';
 
 const SECURITY_TXT_PATH = '/.well-known/security.txt';
 
@@ -9,7 +9,10 @@ const VALID_DAYS = 90;
 const CACHE_S = 86_400;
 
 /** Serves nothing without LEHR_SECURITY_CONTACT. */
-export function securityTxtRoute(app: Api, { securityContacts, presenter, clock }: ApiParts): void {
+export function securityTxtRoute(
+  app: Api,
+  { securityContacts, presenter, clock }: PlaceParts & JobParts & CoreParts,
+): void {
   if (securityContacts.length === 0) return;
   app.get(SECURITY_TXT_PATH, (c) => {
     const lines = [

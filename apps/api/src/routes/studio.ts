@@ -9,7 +9,7 @@ import { LehrError } from '@lehr/shared';
 import type { Context } from 'hono';
 import { secureHeaders } from 'hono/secure-headers';
 import type { ApiEnv } from '../http/middleware/api-env.ts';
-import type { Api, ApiParts } from '../parts.ts';
+import type { Api, PlaceParts } from '../parts.ts';
 
 const TYPES: Readonly<Record<string, string>> = {
   '.html': 'text/html; charset=utf-8',
@@ -27,7 +27,7 @@ interface StudioFile {
   readonly bodies: Readonly<Record<Encoding, Uint8Array<ArrayBuffer>>>;
 }
 
-export function studioRoutes(app: Api, { publicUrl, storeOrigins }: ApiParts): void {
+export function studioRoutes(app: Api, { publicUrl, storeOrigins }: PlaceParts): void {
   const headers = secureHeaders({
     contentSecurityPolicy: {
       defaultSrc: ["'none'"],

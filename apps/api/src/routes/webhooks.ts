@@ -13,7 +13,7 @@ import {
 import { redisNow } from '@lehr/shared/redis';
 import { actorOf, requires } from '../http/middleware/auth.ts';
 import { BEARER, problemsWithKey } from '../http/responses.ts';
-import type { Api, ApiParts } from '../parts.ts';
+import type { Api, CoreParts, JobParts } from '../parts.ts';
 import { webhookId } from '../webhooks/event-message.ts';
 import { checkUrl } from '../webhooks/hook.ts';
 import type { ShownSecret } from '../webhooks/secrets/webhook-secrets.ts';
@@ -124,7 +124,7 @@ const TEST_EVENT = 'webhook.test';
 /** Tests that one tenant can run at once: it chooses their URL, and there is no other limit. */
 const MAX_TESTS = 2;
 
-export function webhookRoutes(app: Api, { webhooks, redis }: ApiParts): void {
+export function webhookRoutes(app: Api, { webhooks, redis }: JobParts & CoreParts): void {
   const { secrets, sender, receivers, egress } = webhooks;
   app.openAPIRegistry.registerWebhook(JOB_WEBHOOK);
   const runningTests = new Map<TenantId, number>();

@@ -16,7 +16,7 @@ import { DURABILITY, durabilityOf, idempotencyKeyOf } from '../../jobs/requests/
 import type { Names } from '../../jobs/requests/field-names.ts';
 import { holdUntilDone, type SucceededRecord } from '../../jobs/requests/hold.ts';
 import { makeJob } from '../../jobs/requests/make-job.ts';
-import type { Api, ApiParts } from '../../parts.ts';
+import type { Api, ApiParts, HttpParts, PlaceParts } from '../../parts.ts';
 import { readImage } from '../read-image.ts';
 import { textAnswer } from '../text-answer.ts';
 import { FILL_MASK_PATH, MODEL_PATHS, registerPaths } from './document.ts';
@@ -149,7 +149,7 @@ async function transcriptOf(parts: ApiParts, body: Body, record: SucceededRecord
 
 async function answerPicture(
   c: Context<ApiEnv>,
-  { store }: ApiParts,
+  { store }: PlaceParts,
   record: SucceededRecord,
   headers: Readonly<Record<string, string>>,
 ): Promise<Response> {
@@ -162,7 +162,7 @@ async function answerPicture(
  * The bytes of the body and its media type; undefined for a JSON body. `readBody` has bounded its length. Throws `overloaded`,
  * `too-slow`, and `invalid-request` for a body that ends early.
  */
-async function rawBody(c: Context<ApiEnv>, { bodyReads }: ApiParts): Promise<InlineAudio | undefined> {
+async function rawBody(c: Context<ApiEnv>, { bodyReads }: HttpParts): Promise<InlineAudio | undefined> {
   const contentType = c.req.header('content-type') ?? '';
   if (/^application\/json\b/i.test(contentType)) return undefined;
   const length = statedLength(c);

@@ -17,7 +17,7 @@ import type { StoredFile } from '../../jobs/files/files.ts';
 import { atTheTop, type Names, nativeRequest } from '../../jobs/requests/field-names.ts';
 import { holdUntilDone, type SucceededRecord } from '../../jobs/requests/hold.ts';
 import { type MadeJob, makeJob } from '../../jobs/requests/make-job.ts';
-import type { Api, ApiParts } from '../../parts.ts';
+import type { Api, ApiParts, FollowParts, JobParts } from '../../parts.ts';
 import {
   type AudioFields,
   audioFields,
@@ -140,7 +140,11 @@ interface Received {
 }
 
 /** Reads the whole body, checks it, and stores its file. */
-async function receive(c: Context<ApiEnv>, { files, streams }: ApiParts, call: AudioCall): Promise<Received> {
+async function receive(
+  c: Context<ApiEnv>,
+  { files, streams }: JobParts & FollowParts,
+  call: AudioCall,
+): Promise<Received> {
   try {
     const receiving = files.receive(c.var.caller, c.req.raw, async (body) => {
       const { filename: name, contentType, bytes } = audioFile(body);
@@ -203,7 +207,7 @@ async function makeAudioJob(
 }
 
 /** Throws `gone` for a long transcript whose stored segments have been deleted. */
-async function transcriptOf({ presenter }: ApiParts, record: SucceededRecord): Promise<Transcript> {
+async function transcriptOf({ presenter }: JobParts, record: SucceededRecord): Promise<Transcript> {
   const { output } = await presenter.job(record);
   const parsed = TranscriptSchema.safeParse(output);
   if (parsed.success) return parsed.data;

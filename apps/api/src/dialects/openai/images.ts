@@ -18,7 +18,7 @@ import { BEARER } from '../../http/responses.ts';
 import { atTheTop, type Names, nativeRequest } from '../../jobs/requests/field-names.ts';
 import { holdUntilDone, type SucceededRecord } from '../../jobs/requests/hold.ts';
 import { makeJob } from '../../jobs/requests/make-job.ts';
-import type { Api, ApiParts } from '../../parts.ts';
+import type { Api, ApiParts, JobParts, PlaceParts } from '../../parts.ts';
 import { readImage } from '../read-image.ts';
 import { type CallEventMapper, callEvents } from './call-events.ts';
 import { CALL_HEADERS, holdMsOf, repeatOf } from './call-headers.ts';
@@ -117,7 +117,7 @@ function requestOf(body: ImageRequest): Parameters<typeof nativeRequest>[0] {
 }
 
 async function imagesOf(
-  { presenter, store }: ApiParts,
+  { presenter, store }: JobParts & PlaceParts,
   record: SucceededRecord,
   format: ImageRequest['response_format'],
 ): Promise<Images> {

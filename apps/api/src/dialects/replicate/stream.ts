@@ -6,7 +6,7 @@ import type { FeedItem } from '../../follow/event-feed.ts';
 import { eventStream, formatEvent, PING, SSE_HEADERS } from '../../follow/sse.ts';
 import { enterStream, linkHolderOf } from '../../follow/streams.ts';
 import { problems } from '../../http/responses.ts';
-import type { Api, ApiParts } from '../../parts.ts';
+import type { Api, CoreParts, FollowParts } from '../../parts.ts';
 import { jobIdOf, progressLine } from './predictions-view.ts';
 
 const route = createRoute({
@@ -36,7 +36,10 @@ const route = createRoute({
   },
 });
 
-export function predictionStreamRoute(app: Api, { records, eventLinks, feeds, streams }: ApiParts): void {
+export function predictionStreamRoute(
+  app: Api,
+  { records, eventLinks, feeds, streams }: CoreParts & FollowParts,
+): void {
   app.use('/streams/*', secureHeaders({ crossOriginResourcePolicy: 'cross-origin', overwrite: false }));
   app.openapi(route, async (c) => {
     const id = jobIdOf(c.req.valid('param').id);

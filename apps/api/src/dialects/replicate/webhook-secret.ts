@@ -2,7 +2,7 @@
 import { createRoute, z } from '@hono/zod-openapi';
 import { requires } from '../../http/middleware/auth.ts';
 import { BEARER, problemsWithKey } from '../../http/responses.ts';
-import type { Api, ApiParts } from '../../parts.ts';
+import type { Api, JobParts } from '../../parts.ts';
 
 const route = createRoute({
   method: 'get',
@@ -22,7 +22,7 @@ const route = createRoute({
   },
 });
 
-export function webhookSecretRoute(app: Api, { webhooks }: ApiParts): void {
+export function webhookSecretRoute(app: Api, { webhooks }: JobParts): void {
   app.openapi(route, async (c) => {
     const [key] = await webhooks.secrets.signing(c.var.caller.tenant);
     if (key === undefined) throw new Error('A tenant always has a secret. This is a bug in Lehr.');

@@ -11,7 +11,7 @@ import { requires } from '../../http/middleware/auth.ts';
 import { BEARER, problems, problemsWithKey } from '../../http/responses.ts';
 import { adoptJob } from '../../jobs/find.ts';
 import { isOver } from '../../jobs/present.ts';
-import type { Api, ApiParts } from '../../parts.ts';
+import type { Api, ApiParts, FollowParts } from '../../parts.ts';
 import { PROGRESS_EVENT } from '../examples.ts';
 import { IdParams, queryNumber } from '../params.ts';
 
@@ -126,7 +126,7 @@ interface FollowQuery {
 
 function answer(
   c: Context<ApiEnv>,
-  { feeds, streams }: ApiParts,
+  { feeds, streams }: FollowParts,
   record: JobRecord,
   holder: StreamHolder,
   query: FollowQuery,

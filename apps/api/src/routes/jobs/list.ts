@@ -4,7 +4,7 @@ import type { JobRecord } from '@lehr/shared/records';
 import { requires } from '../../http/middleware/auth.ts';
 import { answerJson } from '../../http/middleware/own-headers.ts';
 import { BEARER, problemsWithKey } from '../../http/responses.ts';
-import type { Api, ApiParts } from '../../parts.ts';
+import type { Api, JobParts } from '../../parts.ts';
 import { SUCCEEDED_JOB } from '../examples.ts';
 import { queryNumber } from '../params.ts';
 
@@ -42,7 +42,7 @@ const route = createRoute({
   },
 });
 
-export function listJobsRoute(app: Api, { pages }: ApiParts): void {
+export function listJobsRoute(app: Api, { pages }: JobParts): void {
   app.openapi(route, async (c) => {
     const { presenter } = pages;
     const show = (record: JobRecord) => presenter.job(record, { brief: true });

@@ -12,7 +12,7 @@ import type { Caller } from '../../access/auth/authenticator.ts';
 import { requires } from '../../http/middleware/auth.ts';
 import { BEARER, problemsWithKey } from '../../http/responses.ts';
 import { findJob } from '../../jobs/find.ts';
-import type { Api, ApiParts } from '../../parts.ts';
+import type { Api, ApiParts, CoreParts, JobParts } from '../../parts.ts';
 import type { StoredDelivery } from '../../webhooks/deliveries/deliveries.ts';
 import { isRepeatable } from '../../webhooks/event-message.ts';
 import type { WebhookParts } from '../../webhooks/parts.ts';
@@ -75,7 +75,7 @@ export function jobWebhookRoutes(app: Api, parts: ApiParts): void {
 
 /** Deliveries can outlive the record of their job: a receiver that fails is retried for days. */
 async function findDeliveries(
-  { records, webhooks }: ApiParts,
+  { records, webhooks }: CoreParts & JobParts,
   caller: Caller,
   id: string,
 ): Promise<{ job: JobId; found: readonly StoredDelivery[] }> {
