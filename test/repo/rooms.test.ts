@@ -35,7 +35,7 @@ test.each([
   ['apps/api', 'webhooks/planted.ts', "import type { submitJob } from '../jobs/submit.ts';"],
   ['apps/api', 'access/auth/planted.ts', "export { makeJob } from '../../jobs/requests/make-job.ts';"],
   ['apps/api', 'jobs/planted.ts', "const { createApp } = await import('../app.ts');"],
-  ['apps/api', 'routes/planted.ts', "import { routes } from '../dialects/routes.ts';"],
+  ['apps/api', 'routes/planted.ts', "import { modelRoute } from '../dialects/models.ts';"],
   ['apps/worker', 'parent/delivery/planted.ts', "import type { JobRun } from '../runs/job-run.ts';"],
   ['apps/worker', 'parent/runs/planted.ts', "import type { Previews } from '../reports/previews.ts';"],
   [

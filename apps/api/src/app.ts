@@ -2,8 +2,17 @@
 import { OpenAPIHono } from '@hono/zod-openapi';
 import { methodNotAllowed } from 'hono/method-not-allowed';
 import { answerErrors, answerMethodNotAllowed, answerNotFound } from './dialects/answer-errors.ts';
-import { modelRoute } from './dialects/models.ts';
-import { dialectRoutes } from './dialects/routes.ts';
+import { classicRoutes } from './dialects/classic/draw.ts';
+import { huggingFaceRoutes } from './dialects/huggingface/calls.ts';
+import { modelListRoute, modelRoute } from './dialects/models.ts';
+import { audioRoutes } from './dialects/openai/audio.ts';
+import { embeddingRoutes } from './dialects/openai/embeddings.ts';
+import { imageRoutes } from './dialects/openai/images.ts';
+import { createPredictionRoutes } from './dialects/replicate/create.ts';
+import { replicateModelRoutes } from './dialects/replicate/models.ts';
+import { predictionRoutes } from './dialects/replicate/predictions.ts';
+import { predictionStreamRoute } from './dialects/replicate/stream.ts';
+import { webhookSecretRoute } from './dialects/replicate/webhook-secret.ts';
 import { refuseLate } from './http/fair-admission.ts';
 import type { ApiEnv } from './http/middleware/api-env.ts';
 import { authenticate } from './http/middleware/auth.ts';
@@ -74,6 +83,21 @@ export function createApp(parts: ApiParts, hasOperationsApp = false): Api {
   studioRoutes(app, parts);
   if (!hasOperationsApp) mountBoard(app, parts);
   return app;
+}
+
+/** For clients of other APIs; they make the same jobs as the native routes. */
+function dialectRoutes(app: Api, parts: ApiParts): void {
+  imageRoutes(app, parts);
+  audioRoutes(app, parts);
+  embeddingRoutes(app, parts);
+  createPredictionRoutes(app, parts);
+  predictionRoutes(app, parts);
+  predictionStreamRoute(app, parts);
+  replicateModelRoutes(app, parts);
+  modelListRoute(app, parts);
+  webhookSecretRoute(app, parts);
+  classicRoutes(app, parts);
+  huggingFaceRoutes(app, parts);
 }
 
 /** For a process without the role `http`. */
