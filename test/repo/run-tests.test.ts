@@ -44,7 +44,7 @@ test('A test file that fails once is run again, and the run passes and lists the
 
 test('In the second run, files that shared a process have one each', async () => {
   const files = { one: FAILS_ONCE_AND_BESIDE_OTHERS, two: FAILS_ONCE_AND_BESIDE_OTHERS };
-  const { code, output } = await run(files, { isolate: false });
+  const { code, output } = await run(files);
   expect(output).toContain('2 test files failed; running again, alone:');
   expect(output).toContain('2 test files passed only in the second run, alone:');
   expect(code).toBe(0);
@@ -59,7 +59,7 @@ test('A run leaves out the long tests and counts them, and runs all of them wher
   expect(some.output).toContain('1 long tests were left out: npm test -- --all runs them.');
   expect(some.output).toMatch(/Tests .*11 passed .*1 skipped/);
   expect(some.output).not.toContain('Skipped tests:');
-  const whole = await run(files, {}, { all: true });
+  const whole = await run(files, { all: true });
   expect(whole.output).toMatch(/Tests .*12 passed/);
   expect(whole.output).not.toContain('left out');
 });
@@ -87,7 +87,6 @@ test('A run that fails because of an error outside of its tests is not repeated'
 /** Runs these test files as npm test does, in a project of their own. */
 async function run(
   files: Record<string, string>,
-  project: Record<string, unknown> = {},
   options: Record<string, unknown> = {},
 ): Promise<{ code: number; output: string }> {
   const cache = join(ROOT, 'node_modules/.cache');
@@ -98,7 +97,7 @@ async function run(
   await writeFile(
     join(root, 'vitest.config.mjs'),
     `import { TestReport } from ${JSON.stringify(REPORT)};
-     const project = { test: { globals: true, ...${JSON.stringify(project)} } };
+     const project = { test: { globals: true, isolate: false } };
      const tags = [{ name: 'long' }];
      export default { test: { reporters: ['default', new TestReport()], projects: [project], tags } };`,
   );
