@@ -70,8 +70,8 @@ export class EngineSide implements JobRunner {
     this.#calls = new LaneCalls(clock);
     this.#opened = new OpenedModels(parts);
     this.#silence = new SilenceLimit(parts.engine.silenceMs);
-    this.#entries = new ModelEntries(parts.registry, () => supervisor.openModels);
-    this.#served = new ServedModels(() => supervisor.models, this.#entries, parts.tasks);
+    this.#entries = new ModelEntries(parts.registry, () => supervisor.models.opened);
+    this.#served = new ServedModels(() => supervisor.models.served, this.#entries, parts.tasks);
     this.#laneRows = new LaneRows(this.#served, () => this.#listener?.onRoom());
     this.#inputs = new InputShares(() => this.#listener?.onRoom());
     this.#shown = new ShownJobs(parts, send);
@@ -115,42 +115,27 @@ export class EngineSide implements JobRunner {
   }
 
   get models(): readonly OpenedModel[] {
-    return this.#supervisor.models;
+    return this.#supervisor.models.served;
   }
 
   /** Models of a changed models.yaml are opened and closed while the engine runs. */
   wantModels(models: readonly ModelToOpen[]): void {
-    this.#supervisor.wantModels(models);
+    this.#supervisor.models.want(models);
     this.#entries.readRegistry();
   }
 
   /** How models are loaded and unloaded while the engine runs, when there is a memory budget. */
   get resident(): ResidentEngine {
-    const supervisor = this.#supervisor;
     return {
-      get isUp() {
-        return supervisor.isUp;
-      },
-      get places() {
-        return supervisor.places;
-      },
-      get leaving() {
-        return supervisor.leaving;
-      },
-      get unavailable() {
-        return supervisor.unavailable;
-      },
-      load: (model, files) => supervisor.load(model, files),
-      unload: (ref) => supervisor.unload(ref),
-      closeUnloaded: (isUsed) => supervisor.closeUnloaded(isUsed),
-      markUnavailable: (model) => supervisor.markUnavailable(model),
+      isUp: () => this.isUp,
+      models: this.#supervisor.models,
       usesModel: (ref) => this.#runs.usesModel(ref),
       lastUse: (ref) => this.#lastUses.get(ref),
     };
   }
 
   get unavailable(): readonly UnavailableModel[] {
-    return this.#supervisor.unavailable;
+    return this.#supervisor.models.unavailable;
   }
 
   get lanes(): LaneStatus[] {
@@ -200,7 +185,7 @@ export class EngineSide implements JobRunner {
     return newRun(claim, record, claimedAt, {
       ...this.#parts,
       store: outputs,
-      models: this.#supervisor.openModels,
+      models: this.#supervisor.models.opened,
       entries: this.#entries,
       chargeAudio: this.#chargeAudio,
       chargeTokens: this.#chargeTokens,
@@ -245,7 +230,8 @@ export class EngineSide implements JobRunner {
     await this.#supervisor.start({
       isBusy: () => this.#runs.engineIsBusy,
       usesModel: (ref) => this.#runs.usesModel(ref),
-      silenceMs: () => this.#silence.ms(this.#supervisor.isOpeningModel ? undefined : this.#runs.runningLane),
+      silenceMs: () =>
+        this.#silence.ms(this.#supervisor.models.isOpening ? undefined : this.#runs.runningLane),
       onMessage: (message) => dispatch(this.#messageParts, message),
       onDied: (exit) => this.#engineDied(exit),
       onRestarted: () => this.#engineRestarted(),

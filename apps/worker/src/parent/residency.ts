@@ -21,15 +21,12 @@ import {
   type ModelState,
   WaitingMemory,
 } from './supervisor/choose-models.ts';
-import type { ModelPlace } from './supervisor/engine-models.ts';
-import type { EngineSupervisor } from './supervisor/engine-supervisor.ts';
+import type { EngineModels, ModelPlace } from './supervisor/engine-models.ts';
 
 /** The engine side, as far as models are loaded and unloaded. */
-export interface ResidentEngine
-  extends Pick<
-    EngineSupervisor,
-    'isUp' | 'places' | 'leaving' | 'unavailable' | 'load' | 'unload' | 'closeUnloaded' | 'markUnavailable'
-  > {
+export interface ResidentEngine {
+  readonly isUp: () => boolean;
+  readonly models: EngineModels;
   /** Whether a job that runs here is of this model (`name@version`). */
   usesModel(ref: string): boolean;
   /** When a job of this model ended here last, by the monotonic clock. */
@@ -91,7 +88,7 @@ export class Residency {
   /** What the worker reports. */
   get status(): Status {
     const { budgetBytes, engine } = this.#options;
-    const models = engine.places.map(({ model: { ref }, state }) => ({
+    const models = engine.models.places.map(({ model: { ref }, state }) => ({
       ref,
       state: state === 'known' && ref === this.#next ? ('loading' as const) : state,
       bytes: this.#facts.get(ref)?.bytes ?? 0,
@@ -105,12 +102,12 @@ export class Residency {
     const { engine } = this.#options;
     while (!this.#stop.signal.aborted) {
       const move = await this.#tryLook();
-      const isLoading = engine.places.some(({ state }) => state === 'loading');
+      const isLoading = engine.models.places.some(({ state }) => state === 'loading');
       if (move && move.load === undefined && !isLoading) break;
       await this.#wakeUp.wait(LOOK_EVERY_MS);
     }
-    const [failed] = engine.unavailable;
-    if (failed && engine.places.length === 0)
+    const [failed] = engine.models.unavailable;
+    if (failed && engine.models.places.length === 0)
       throw new LehrError(failed.failure.code, failed.failure.message);
     this.#loop = this.#run();
   }
@@ -145,19 +142,19 @@ export class Residency {
 
   async #look(): Promise<ModelMove> {
     const { engine, budgetBytes, clock } = this.#options;
-    if (!engine.isUp || this.#stop.signal.aborted) return { unload: [] };
-    engine.closeUnloaded((ref) => this.#isInUse(ref));
-    for (const place of engine.places) await this.#learn(place);
+    if (!engine.isUp() || this.#stop.signal.aborted) return { unload: [] };
+    engine.models.closeUnloaded((ref) => this.#isInUse(ref));
+    for (const place of engine.models.places) await this.#learn(place);
     const waiting = await this.#waiting();
     const now = clock.monotonic();
-    const models = engine.places.map((place) => this.#stateOf(place, waiting));
+    const models = engine.models.places.map((place) => this.#stateOf(place, waiting));
     const move = chooseMove(models, budgetBytes, now, this.#leavingBytes);
-    await this.#make(move, engine.places);
+    await this.#make(move, engine.models.places);
     return move;
   }
 
   get #leavingBytes(): number {
-    const { leaving } = this.#options.engine;
+    const { leaving } = this.#options.engine.models;
     return leaving.reduce(
       (sum, { ref, grownBytes = 0 }) => sum + (this.#facts.get(ref)?.bytes ?? grownBytes),
       0,
@@ -177,7 +174,7 @@ export class Residency {
     else facts.bytes ||= facts.fileBytes;
     if (facts.bytes > 0 || opened) return;
     const message = `there is no model in its folder ${model.folder}`;
-    engine.markUnavailable({ ref: model.ref, failure: { code: 'model-unavailable', message } });
+    engine.models.markUnavailable({ ref: model.ref, failure: { code: 'model-unavailable', message } });
   }
 
   #isInUse(ref: string): boolean {
@@ -190,7 +187,7 @@ export class Residency {
     const { engine, heads, sawAllHeads, fleet, clock } = this.#options;
     const found = new Map<string, { jobs: number; oldestMs: number }>();
     for (const { queue, waiting: jobs, waitedMs } of await heads(
-      engine.places.map(({ model }) => model.ref),
+      engine.models.places.map(({ model }) => model.ref),
     )) {
       const group = parseGroupQueueName(queue);
       if (!group) continue;
@@ -199,7 +196,9 @@ export class Residency {
       found.set(ref, { jobs: known.jobs + jobs, oldestMs: Math.max(known.oldestMs, waitedMs) });
     }
     const waiting = this.#memory.add(found, sawAllHeads(), clock.monotonic());
-    const isMissing = engine.places.some(({ model, state }) => state === 'known' && waiting.has(model.ref));
+    const isMissing = engine.models.places.some(
+      ({ model, state }) => state === 'known' && waiting.has(model.ref),
+    );
     if (isMissing && clock.monotonic() - this.#fleetReadAt >= READ_FLEET_EVERY_MS) {
       this.#fleetReadAt = clock.monotonic();
       this.#elsewhere.read(await fleet(), clock.monotonic());
@@ -233,7 +232,7 @@ export class Residency {
     const isAnnounced = next === this.#next;
     this.#next = next;
     for (const ref of unload) {
-      engine.unload(ref);
+      engine.models.unload(ref);
       onUnload(ref);
       log.info({ model: ref, next }, 'model gets no more jobs and is unloaded');
     }
@@ -246,9 +245,9 @@ export class Residency {
   async #load({ model, state }: ModelPlace): Promise<boolean> {
     const { engine, log } = this.#options;
     const files = await filesState(model.folder);
-    if (!engine.isUp) return false;
-    engine.load(model, files);
-    if (engine.places.find((each) => each.model.ref === model.ref)?.state === state) return false;
+    if (!engine.isUp()) return false;
+    engine.models.load(model, files);
+    if (engine.models.places.find((each) => each.model.ref === model.ref)?.state === state) return false;
     log.info({ model: model.ref, bytes: this.#facts.get(model.ref)?.bytes }, 'model is being loaded');
     return true;
   }

@@ -1,8 +1,7 @@
 /** Keeps an engine running: starts it, and after each death starts the next one, with a backoff when deaths follow quickly. */
 import { backoffMs, type Clock, LehrError, type Log } from '@lehr/shared';
-import type { FilesState } from '../../engine/folder/files-state.ts';
 import type { ModelToOpen, OpenedModel, ToEngine, UnavailableModel } from '../../engine/protocol/messages.ts';
-import { EngineModels, type ModelPlace } from './engine-models.ts';
+import { EngineModels } from './engine-models.ts';
 import {
   type EngineEvent,
   type EngineExit,
@@ -51,9 +50,9 @@ const WRITTEN_IN_PLACE =
   'a file of an open model was written in place; the model gets no more jobs and is opened again when its jobs have ended';
 
 export class EngineSupervisor {
+  readonly models: EngineModels;
   readonly #options: SupervisorOptions;
   readonly #stopping = new AbortController();
-  readonly #models: EngineModels;
   #stopWatch: (() => Promise<void>) | undefined;
   #engine: EngineProcess | undefined;
   #startedAt = 0;
@@ -66,7 +65,7 @@ export class EngineSupervisor {
     const open = (model: ModelToOpen): void => this.send({ type: 'open-model', model });
     const close = (ref: string): void => this.send({ type: 'close-model', ref });
     const onWritten = (model: string, path: string): void => log.error({ model, path }, WRITTEN_IN_PLACE);
-    this.#models = new EngineModels({ models: engine.models, clock, log, open, close, onWritten, isLimited });
+    this.models = new EngineModels({ models: engine.models, clock, log, open, close, onWritten, isLimited });
   }
 
   get isUp(): boolean {
@@ -81,69 +80,15 @@ export class EngineSupervisor {
     return this.#restarts;
   }
 
-  /** The models that jobs may be claimed for. */
-  get models(): readonly OpenedModel[] {
-    return this.#models.served;
-  }
-
-  /** Also those that models.yaml no longer names and whose jobs have not ended. */
-  get openModels(): readonly OpenedModel[] {
-    return this.#models.opened;
-  }
-
-  /** Changes which models the engine should have. It opens and closes them while it runs. */
-  wantModels(models: readonly ModelToOpen[]): void {
-    this.#models.want(models);
-  }
-
-  /** The wanted models that are not unavailable, and whether each is open. */
-  get places(): readonly ModelPlace[] {
-    return this.#models.places;
-  }
-
-  /** The models that are no longer wanted, and still open because jobs use them. */
-  get leaving(): readonly OpenedModel[] {
-    return this.#models.leaving;
-  }
-
-  /** Opens a model, of which these are the files, or keeps one that was being unloaded. Only while the engine is up. */
-  load(model: ModelToOpen, files: FilesState): void {
-    this.#models.load(model, files);
-  }
-
-  /** No more jobs are claimed for the model; `closeUnloaded` closes it when it is not used. */
-  unload(ref: string): void {
-    this.#models.unload(ref);
-  }
-
-  closeUnloaded(isUsed: (ref: string) => boolean): void {
-    this.#models.closeUnloaded(isUsed);
-  }
-
-  /** The model cannot be opened; it is tried again when its folder has changed. */
-  markUnavailable(model: UnavailableModel): void {
-    this.#models.markUnavailable(model);
-  }
-
-  /** Whether the engine is trying again to open a model, which can block it for long. */
-  get isOpeningModel(): boolean {
-    return this.#models.isOpening;
-  }
-
-  /** Models that could not be opened, each with the reason. They are tried again when a file of their folder changes. */
-  get unavailable(): readonly UnavailableModel[] {
-    return this.#models.unavailable;
-  }
-
   /** Rejects with the reason when no model can be opened. */
   async start(listener: SupervisorListener): Promise<void> {
     await this.#start(listener);
-    this.#stopWatch = this.#models.watch(listener.usesModel);
+    this.#stopWatch = this.models.watch(listener.usesModel);
   }
 
   async #start(listener: SupervisorListener): Promise<void> {
     const { engine, clock, isLimited = false } = this.#options;
-    const prepared = await this.#models.prepare();
+    const prepared = await this.models.prepare();
     const models = prepared.map(({ model }) => model);
     this.#engine = await startEngine(
       // With a memory budget only a few of the models are open: others can take the place of one whose files were damaged.
@@ -155,7 +100,7 @@ export class EngineSupervisor {
         onExit: (exit) => void this.#restart(exit, listener),
       },
     );
-    this.#models.reset(this.#engine.opened, prepared);
+    this.models.reset(this.#engine.opened, prepared);
     this.#startedAt = clock.monotonic();
   }
 
@@ -179,11 +124,11 @@ export class EngineSupervisor {
   #receive(message: EngineEvent, listener: SupervisorListener): void {
     switch (message.type) {
       case 'model-opened':
-        this.#models.add(message.model);
+        this.models.add(message.model);
         listener.onModelOpened(message.model);
         return;
       case 'model-unavailable':
-        this.#models.markUnavailable(message);
+        this.models.markUnavailable(message);
         listener.onModelUnavailable(message);
         return;
       case 'model-closed':
@@ -197,8 +142,8 @@ export class EngineSupervisor {
   async #restart(exit: EngineExit, listener: SupervisorListener): Promise<void> {
     const { clock, log } = this.#options;
     this.#engine = undefined;
-    const wasOpening = this.#models.isOpening;
-    this.#models.reset();
+    const wasOpening = this.models.isOpening;
+    this.models.reset();
     listener.onDied({ ...exit, ...(wasOpening && { wasOpening }) });
     this.#quickDeaths = clock.monotonic() - this.#startedAt < HEALTHY_MS ? this.#quickDeaths + 1 : 0;
     // The first restarts are immediate: most crashes come from one bad job, and halving its batch takes a few of them.
