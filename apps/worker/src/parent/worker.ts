@@ -30,7 +30,6 @@ export class Worker {
   /** Absent without a memory budget. */
   readonly #residency: Residency | undefined;
   readonly storeBreaker: Pick<StoreBreaker, 'isOpen' | 'pendingBytes'>;
-  readonly #startedAt: number;
   #draining = false;
   #listener: WorkerListener | undefined;
 
@@ -41,7 +40,7 @@ export class Worker {
     const engineSide = new EngineSide({ ...parts, outputs });
     this.#parts = parts;
     this.storeBreaker = outputs.breaker;
-    this.#startedAt = clock.now();
+    const startedAt = clock.now();
     this.#engineSide = engineSide;
     this.#queueSide = new QueueSide({ ...parts, outputs }, engineSide, () => this.#listener?.onStuck());
     this.#residency = this.#newResidency();
@@ -50,7 +49,7 @@ export class Worker {
       everyMs: times.reportEveryMs,
       status: () => ({
         id: parts.id,
-        started_at: this.#startedAt,
+        started_at: startedAt,
         tasks: [...parts.tasks],
         draining: this.#draining,
         ...(this.quarantineReason !== undefined && { quarantined: this.quarantineReason }),

@@ -21,6 +21,8 @@ export class SampleTexts implements RunSample<WaitingText> {
   readonly arrivedAt: number;
   readonly maxBatchMates: number;
   readonly waiting: WaitingText[] = [];
+  /** Texts that are answered. */
+  answered = 0;
   isDropped = false;
   tokensRun = 0;
   /** Of the runs of its texts, the share of these texts. */
@@ -33,7 +35,6 @@ export class SampleTexts implements RunSample<WaitingText> {
   #runSizes = 0;
   readonly #sequences = new SequenceTokens();
   readonly #answers: TextAnswer[] = [];
-  #answered = 0;
   readonly #model: TextModel;
 
   /** Throws LehrError `invalid-input` for what the model cannot do. */
@@ -49,12 +50,8 @@ export class SampleTexts implements RunSample<WaitingText> {
     return this.#tokenized === this.request.texts.length;
   }
 
-  get answered(): number {
-    return this.#answered;
-  }
-
   get hasEnded(): boolean {
-    return this.#answered === this.request.texts.length;
+    return this.answered === this.request.texts.length;
   }
 
   /** The output of the graph that answers it. */
@@ -71,7 +68,8 @@ export class SampleTexts implements RunSample<WaitingText> {
       const encoded = this.#model.encode(texts[index], work.type, { mayTruncate });
       if (work.type === 'fill-mask') this.#sequences.add(encoded, this.#model.tokenizer, work.topK);
       if (encoded.ids.length === 0) throw new LehrError('invalid-input', 'has no tokens.');
-      this.#add({ sample: this, index, encoded, length: encoded.ids.length });
+      const text = { sample: this, index, encoded, length: encoded.ids.length };
+      this.waiting.splice(firstOfLength(this.waiting, text.length), 0, text);
       if (encoded.wasTruncated) this.#truncated.push(index);
     } catch (error) {
       throw ofText(index, toLehrError(error, 'engine-failed'));
@@ -109,7 +107,7 @@ export class SampleTexts implements RunSample<WaitingText> {
       tokenizer,
       reading,
     );
-    this.#answered += 1;
+    this.answered += 1;
     this.#runSizes += runSize;
     this.#endedAt = now();
   }
@@ -122,7 +120,7 @@ export class SampleTexts implements RunSample<WaitingText> {
       answers: joinAnswers(this.request.work.type, this.#answers),
       tokens: this.tokensRun,
       truncated: this.#truncated,
-      batchSize: this.#runSizes / Math.max(1, this.#answered),
+      batchSize: this.#runSizes / Math.max(1, this.answered),
       timings: {
         tokenizeMs: this.#tokenizeMs,
         startedAt: since(this.#startedAt),
@@ -144,10 +142,6 @@ export class SampleTexts implements RunSample<WaitingText> {
       checkValues(output, position, masksLogits);
       if (work.type === 'fill-mask') yield;
     }
-  }
-
-  #add(text: WaitingText): void {
-    this.waiting.splice(firstOfLength(this.waiting, text.length), 0, text);
   }
 }
 

@@ -165,7 +165,7 @@ export class WhisperLane implements TurnTaker {
   }
 
   async #step(): Promise<void> {
-    const { cap } = this.#options;
+    const { cap, post } = this.#options;
     const batch = this.#decoding.next();
     const windows = [...batch.windows];
     this.#announce(windows);
@@ -177,15 +177,11 @@ export class WhisperLane implements TurnTaker {
     if (tooMany !== undefined) cap.limit(Math.floor(tooMany / 2));
     for (const { window, error } of failures) this.#fail(window, error);
     this.#progress.addCall(windows, ms);
-    for (const window of batch.windows) this.#postEndedSegment(window);
-    for (const window of this.#decoding.removeWhere(({ text }) => text.hasEnded)) this.#ended(window);
-  }
-
-  #postEndedSegment(window: WhisperWindow): void {
-    const ended = window.text.justEnded();
-    if (ended && !window.isDropped) {
-      this.#options.post({ type: 'segment', sample: window.request.id, ...ended });
+    for (const window of batch.windows) {
+      const segment = window.text.justEnded();
+      if (segment && !window.isDropped) post({ type: 'segment', sample: window.request.id, ...segment });
     }
+    for (const window of this.#decoding.removeWhere(({ text }) => text.hasEnded)) this.#ended(window);
   }
 
   /** The window's text is complete: decode it again at the next temperature, time its words, or post it. */
