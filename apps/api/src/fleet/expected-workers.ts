@@ -16,8 +16,8 @@ import type { Keys, Redis } from '@lehr/shared/redis';
 import { Recent } from '../base/recent.ts';
 import { type FleetIndex, fleetIndex } from './fleet-index.ts';
 import type { FleetView } from './fleet-view.ts';
+import { type StoredScale, StoredScales } from './pool-scaler.ts';
 import { lastStartMs, poolOf } from './scale-state.ts';
-import { type StoredScale, StoredScales } from './stored-scales.ts';
 
 const TTL_MS = 1_000;
 const STALE_MS = 1_000;
