@@ -25,7 +25,8 @@ const OPENING_MS = 600_000;
 /** The largest distance between float16 and float32 in diffusers itself, for the same pictures. */
 const HALF = 4.6e-3;
 
-const NAME = '%s has a timestep for each row and draws the pictures of torch, in a batch as alone';
+const NAME =
+  '%s has a timestep for each row, all attentions fused, and draws the pictures of torch, in a batch as alone';
 
 const drawsAsTorch = async (name: string, tolerance: number): Promise<void> => {
   const folder = await mkdtemp(join(tmpdir(), 'lehr-export-'));
@@ -34,6 +35,12 @@ const drawsAsTorch = async (name: string, tolerance: number): Promise<void> => {
   const model = await openDiffusionModel(folder, onnxRuntime, { providers: ['cpu'], threads: 1 });
   onTestFinished(() => model.close());
   expect(model.batching).toEqual({ mode: 'rows' });
+  for (const { graph, fusion } of model.graphs)
+    expect({ graph, isFused: (fusion?.attentions ?? 0) > 0, left: fusion?.left }).toEqual({
+      graph,
+      isFused: true,
+      left: {},
+    });
   const cases = casesOf(name);
   const samples = await Promise.all(cases.map((each) => sampleOf(model, each)));
   await denoise(model, samples);

@@ -1,6 +1,9 @@
 /** ONNX model files as data: decode, edit, encode. Independent of what a model does. */
 export { type ByteSource, memorySource, withFileSource } from './byte-source.ts';
 export { decode, encode } from './codec.ts';
+export { type AttentionPiece, attentionPieces } from './fusion/attention-piece.ts';
+export { type Attention, type FoundAttentions, findAttentions } from './fusion/find-attention.ts';
+export { fuseAttentions } from './fusion/fuse-attention.ts';
 export { halfValues, toFloat16, toFloat32 } from './half.ts';
 export {
   ATTRIBUTE_TYPE,

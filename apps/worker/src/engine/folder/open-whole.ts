@@ -126,11 +126,12 @@ const digestOf = (bytes: Uint8Array): string => createHash('sha256').update(byte
 /** To be made after the session's first run: its placement is not known before. */
 export const reportOf = (
   graph: string,
-  { provider, placement, refusals, isPrepared }: RuntimeSession,
+  { provider, placement, refusals, isPrepared, fusion }: RuntimeSession,
 ): GraphReport => ({
   graph,
   provider,
   ...(placement && { placement }),
   ...(refusals.length > 0 && { refusals }),
   ...(isPrepared && { prepared: true as const }),
+  ...(fusion && { fusion }),
 });

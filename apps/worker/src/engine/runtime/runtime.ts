@@ -38,12 +38,22 @@ export interface LoadOptions {
   readonly optimization?: Optimization;
   /** Also saves the graph as it was optimised to this path, and its weights beside it as `<path>.data`. */
   readonly saveOptimized?: string;
+  /** Whether attentions are rewritten to fused ones (fused-attention.ts). Default: true, but for `optimization: 'disabled'`. */
+  readonly fuses?: boolean;
   /** Profile the first run to see where each node ran. Default: true on every provider but cpu. */
   readonly reportPlacement?: boolean;
 }
 
 /** Nodes of a graph by the provider that ran them: a GPU session may leave some on the CPU. */
 export type Placement = Readonly<Record<string, number>>;
+
+/** What became of the attentions of a graph when it was loaded. */
+export interface Fusion {
+  /** As many of them are fused. */
+  readonly attentions: number;
+  /** How many are as in the file, by the reason. */
+  readonly left: Readonly<Record<string, number>>;
+}
 
 export interface RuntimeSession {
   readonly provider: Provider | 'simulated';
@@ -53,6 +63,8 @@ export interface RuntimeSession {
   readonly outputs: readonly ValueInfo[];
   /** Whether it was loaded from what `lehr models prepare` has kept. */
   readonly isPrepared?: boolean;
+  /** Absent where the graph has no attention, or none was to be fused. */
+  readonly fusion?: Fusion;
   /** Known after the first run, if `reportPlacement` was set. */
   readonly placement: Placement | undefined;
   /**
@@ -85,6 +97,7 @@ export interface GraphReport {
   readonly refusals?: readonly string[];
   /** Loaded from what `lehr models prepare` has kept. */
   readonly prepared?: true;
+  readonly fusion?: Fusion;
 }
 
 /**

@@ -1,0 +1,134 @@
+/** An attention as a small model of its own, as its graph has it and fused, so that both can run on the same inputs and be compared. */
+import { encode } from '../codec.ts';
+import {
+  EXTERNAL,
+  type GraphProto,
+  type NodeProto,
+  type TensorProto,
+  type ValueInfoProto,
+} from '../schema.ts';
+import type { StoredModel } from '../stored-model.ts';
+import type { Attention } from './find-attention.ts';
+import { constantNodes, fusedNodes, withFusedOperators } from './fuse-attention.ts';
+import { GraphIndex, readBy } from './graph-index.ts';
+
+export interface AttentionPiece {
+  /**
+   * Both have the inputs `lehr.queries`, `lehr.keys`, `lehr.values` and, with a mask, `lehr.mask`, and one output, `lehr.result`: names that are
+   * none of the graph's.
+   */
+  readonly original: Uint8Array;
+  readonly fused: Uint8Array;
+  /** Equal for attentions that differ in nothing but the names of their values. */
+  readonly kind: string;
+}
+
+/** One for each attention; undefined for those that read something else of their graph too. */
+export function attentionPieces(
+  stored: StoredModel,
+  attentions: readonly Attention[],
+): (AttentionPiece | undefined)[] {
+  const index = new GraphIndex(stored);
+  return attentions.map((attention) => {
+    const part = between(index, Object.values(inputsOf(attention)), attention.last);
+    if (!part) return undefined;
+    const fused = [...constantNodes([attention]), ...[...fusedNodes([attention]).values()].flat()];
+    return {
+      original: modelOf(stored, attention, part.nodes, part.constants),
+      fused: modelOf(stored, attention, fused),
+      kind: kindOf(attention, part.nodes),
+    };
+  });
+}
+
+function kindOf(
+  { heads, headSize, valueSize, scale, type, mask }: Attention,
+  nodes: readonly NodeProto[],
+): string {
+  const operators = nodes.map(({ opType }) => opType);
+  return [heads, headSize, valueSize, scale, type, mask !== undefined, ...operators].join(' ');
+}
+
+/** The value of the graph for each input of a piece. */
+const inputsOf = ({ queries, keys, values, mask }: Attention): Record<string, string> => ({
+  'lehr.queries': queries,
+  'lehr.keys': keys,
+  'lehr.values': values,
+  ...(mask !== undefined && { 'lehr.mask': mask }),
+});
+
+interface Part {
+  readonly nodes: readonly NodeProto[];
+  /** Short weights, which exporters use as constants. */
+  readonly constants: readonly TensorProto[];
+}
+
+/** What makes the results of `last` from these inputs. Undefined when more is needed than the inputs and constants. */
+function between(index: GraphIndex, inputs: readonly string[], last: NodeProto): Part | undefined {
+  const nodes = new Set<NodeProto>();
+  const constants = new Map<string, TensorProto>();
+  const visit = (value: string): boolean => {
+    if (value === '' || inputs.includes(value) || constants.has(value)) return true;
+    const weight = index.weight(value);
+    if (weight) {
+      constants.set(value, weight);
+      return hasValues(weight);
+    }
+    const node = index.producer(value);
+    if (!node) return false;
+    // A node comes after what it reads.
+    const isComplete = nodes.has(node) || readBy(node).every(visit);
+    nodes.add(node);
+    return isComplete;
+  };
+  if (!(last.output ?? []).every(visit)) return undefined;
+  return { nodes: [...nodes], constants: [...constants.values()] };
+}
+
+/** Of a longer one, the values are not in the stored model (stored-model.ts). */
+const hasValues = ({ rawData, floatData, int64Data, int32Data, dataLocation }: TensorProto): boolean =>
+  dataLocation !== EXTERNAL && [rawData, floatData, int64Data, int32Data].some((values) => values?.length);
+
+function modelOf(
+  { model }: StoredModel,
+  attention: Attention,
+  nodes: readonly NodeProto[],
+  constants: readonly TensorProto[] = [],
+): Uint8Array {
+  const { type, last } = attention;
+  const inputs = Object.entries(inputsOf(attention));
+  const graph: GraphProto = {
+    name: 'attention',
+    // An input that is two things of the attention at once, as equal keys and values, needs a name for each.
+    node: [
+      ...inputs.filter(([, value], i) => inputs.findIndex(([, other]) => other === value) === i).map(named),
+      ...nodes,
+      { opType: 'Identity', name: RESULT, input: [...(last.output ?? [])], output: [RESULT] },
+    ],
+    input: inputs.map(([name]) => tensorOf(name, type)),
+    output: [tensorOf(RESULT, type)],
+    initializer: [...constants],
+  };
+  const { irVersion, opsetImport, functions } = model;
+  return encode('ModelProto', { irVersion, opsetImport: withFusedOperators(opsetImport), functions, graph });
+}
+
+const named = ([name, value]: readonly [string, string]): NodeProto => ({
+  opType: 'Identity',
+  name: `${name}.given`,
+  input: [name],
+  output: [value],
+});
+
+const RANK = 4;
+const RESULT = 'lehr.result';
+
+const tensorOf = (name: string, elemType: number): ValueInfoProto => ({
+  name,
+  type: {
+    tensorType: {
+      elemType,
+      shape: { dim: Array.from({ length: RANK }, (_, i) => ({ dimParam: `${name}${i}` })) },
+    },
+  },
+});

@@ -1,0 +1,148 @@
+/**
+ * Writes an attention as one node of ONNX Runtime, which makes no matrix of all scores:
+ *
+ *   queries, keys, values ── Reshape [batch, tokens, heads x head size] ── MultiHeadAttention ── Reshape [batch, tokens, heads, head size] ── result
+ *
+ * The Reshapes copy nothing. The node wants a mask for each query and key; exporters also write one that is broadcast, so each mask is
+ * expanded before its first attention:
+ *
+ *   mask ── Expand [1, 1, tokens of the queries, tokens of the keys] ── MultiHeadAttention
+ */
+import { ATTRIBUTE_TYPE, DATA_TYPE, type ModelProto, type NodeProto, type TensorProto } from '../schema.ts';
+import type { StoredModel } from '../stored-model.ts';
+import type { Attention } from './find-attention.ts';
+import { readBy } from './graph-index.ts';
+
+/** Of ONNX Runtime's own operators. */
+const DOMAIN = 'com.microsoft';
+const JOINED = 'lehr.attention.joined';
+const ONES = 'lehr.attention.ones';
+/** The axis of tokens. */
+const TOKENS = 'lehr.attention.tokens';
+
+/** Changes the graph in place, and takes out every node whose results nothing reads any more. */
+export function fuseAttentions(stored: StoredModel, attentions: readonly Attention[]): void {
+  const { graph, model } = stored;
+  const fused = fusedNodes(attentions);
+  const nodes = (graph.node ?? []).flatMap((node) => fused.get(node) ?? [node]);
+  graph.node = usedNodes(
+    [...constantNodes(attentions), ...nodes],
+    (graph.output ?? []).map(({ name }) => name ?? ''),
+  );
+  const made = new Set(graph.node.flatMap(({ output }) => output ?? []));
+  graph.valueInfo = graph.valueInfo?.filter(({ name }) => made.has(name ?? ''));
+  model.opsetImport = withFusedOperators(model.opsetImport);
+}
+
+export function withFusedOperators(
+  imports: ModelProto['opsetImport'],
+): NonNullable<ModelProto['opsetImport']> {
+  const known = imports ?? [];
+  return known.some(({ domain }) => domain === DOMAIN) ? known : [...known, { domain: DOMAIN, version: 1 }];
+}
+
+/** What the nodes of `fusedNodes` read beside values of the graph. */
+export const constantNodes = (attentions: readonly Attention[]): NodeProto[] => [
+  constant(JOINED, [0, 0, -1]),
+  ...[...new Set(attentions.map(({ heads }) => heads))].map((heads) =>
+    constant(apart(heads), [0, 0, heads, -1]),
+  ),
+  ...(attentions.some(({ mask }) => mask !== undefined)
+    ? [constant(ONES, [1, 1]), constant(TOKENS, [1])]
+    : []),
+];
+
+const apart = (heads: number): string => `lehr.attention.heads${heads}`;
+
+/** For the last node of each attention, in the order of the graph: the nodes that take the place of all of its nodes. */
+export function fusedNodes(attentions: readonly Attention[]): Map<NodeProto, NodeProto[]> {
+  const expanded = new Set<string>();
+  return new Map(
+    attentions.map((attention, at) => {
+      const { mask, last } = attention;
+      const isNew = mask !== undefined && !expanded.has(mask);
+      if (isNew) expanded.add(mask);
+      return [
+        last,
+        [...(isNew ? expandMask(mask, attention) : []), ...fuse(attention, `lehr.attention.${at}`)],
+      ];
+    }),
+  );
+}
+
+function fuse({ queries, keys, values, mask, heads, scale, last }: Attention, name: string): NodeProto[] {
+  const inputs = [queries, keys, values].map((value, i) => ({ value, joined: `${name}.${i}` }));
+  return [
+    ...inputs.map(({ value, joined }) => reshape(value, JOINED, joined)),
+    {
+      domain: DOMAIN,
+      opType: 'MultiHeadAttention',
+      name,
+      input: [...inputs.map(({ joined }) => joined), ...(mask === undefined ? [] : ['', '', ofAll(mask)])],
+      output: [`${name}.result`],
+      attribute: [
+        { name: 'num_heads', type: ATTRIBUTE_TYPE.int, i: heads },
+        { name: 'scale', type: ATTRIBUTE_TYPE.float, f: scale },
+      ],
+    },
+    reshape(`${name}.result`, apart(heads), last.output?.[0] ?? ''),
+  ];
+}
+
+/** The mask for each query and key. */
+const ofAll = (mask: string): string => `${mask}.lehr.of-all`;
+
+function expandMask(mask: string, { queries, keys }: Attention): NodeProto[] {
+  const to = ofAll(mask);
+  const tokens = [queries, keys].map((value, i) => ({
+    value,
+    sizes: `${to}.${i}`,
+    size: `${to}.${i}.tokens`,
+  }));
+  return [
+    ...tokens.flatMap(({ value, sizes, size }) => [
+      { opType: 'Shape', name: sizes, input: [value], output: [sizes] },
+      { opType: 'Gather', name: size, input: [sizes, TOKENS], output: [size] },
+    ]),
+    {
+      opType: 'Concat',
+      name: `${to}.shape`,
+      input: [ONES, ...tokens.map(({ size }) => size)],
+      output: [`${to}.shape`],
+      attribute: [{ name: 'axis', type: ATTRIBUTE_TYPE.int, i: 0 }],
+    },
+    { opType: 'Expand', name: to, input: [mask, `${to}.shape`], output: [to] },
+  ];
+}
+
+const reshape = (value: string, shape: string, to: string): NodeProto => ({
+  opType: 'Reshape',
+  name: `${to}.reshape`,
+  input: [value, shape],
+  output: [to],
+});
+
+function constant(name: string, sizes: readonly number[]): NodeProto {
+  const rawData = new Uint8Array(BigInt64Array.from(sizes.map(BigInt)).buffer);
+  const t: TensorProto = { dims: [sizes.length], dataType: DATA_TYPE.int64, rawData };
+  return {
+    opType: 'Constant',
+    name,
+    output: [name],
+    attribute: [{ name: 'value', type: ATTRIBUTE_TYPE.tensor, t }],
+  };
+}
+
+/** Those that the outputs of the graph need. Not every file has a node after the nodes that it reads. */
+function usedNodes(nodes: readonly NodeProto[], outputs: readonly string[]): NodeProto[] {
+  const producers = new Map(nodes.flatMap((node) => (node.output ?? []).map((output) => [output, node])));
+  const used = new Set<NodeProto>();
+  const needed = [...outputs];
+  for (let value = needed.pop(); value !== undefined; value = needed.pop()) {
+    const node = producers.get(value);
+    if (!node || used.has(node)) continue;
+    used.add(node);
+    needed.push(...readBy(node));
+  }
+  return nodes.filter((node) => used.has(node));
+}
