@@ -1,4 +1,7 @@
-/** Records the first run of each graph while a model is opened, so that another form of the graph can run on the same inputs. */
+/**
+ * Records the first run of each graph while a model is opened, so that another form of the graph can run on the same inputs. The graphs are
+ * opened as their files have them, without fused attentions: that is what other forms are compared with.
+ */
 import type { GraphSource, InferenceRuntime, LoadOptions, RuntimeSession } from '../../runtime/runtime.ts';
 import { floatValues, largestDifference, type Tensor } from '../../runtime/tensor.ts';
 
@@ -17,7 +20,7 @@ export interface Recorded {
 export function recording(runtime: InferenceRuntime, recorded: Recorded[]): InferenceRuntime {
   return {
     async load(source, options) {
-      const session = await runtime.load(source, options);
+      const session = await runtime.load(source, { ...options, fuses: false });
       const entry: Recorded = { source, options, isClosed: false };
       recorded.push(entry);
       const watched: RuntimeSession = {
