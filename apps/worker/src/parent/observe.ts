@@ -14,6 +14,7 @@ import {
   systemClock,
 } from '@lehr/shared';
 import { JANITOR_ACTIONS } from '@lehr/shared/queue';
+import type { Fusion } from '../engine/runtime/runtime.ts';
 import type { JobRun } from './runs/job-run.ts';
 import { PictureRun } from './runs/picture-run.ts';
 import { SpeechRun } from './runs/speech-run.ts';
@@ -174,9 +175,12 @@ export function readGaugesOf(
     metrics.outputsPending.set(worker.storeBreaker.pendingBytes);
     // Without those that models.yaml no longer names.
     metrics.modelAvailable.reset();
-    for (const { ref, isOpen } of worker.models) {
+    metrics.modelAttentions.reset();
+    for (const { ref, graphs } of worker.models) {
       const [model, version] = ref.split('@');
-      metrics.modelAvailable.set({ model, version }, isOpen ? 1 : 0);
+      metrics.modelAvailable.set({ model, version }, graphs ? 1 : 0);
+      for (const { graph, fusion } of graphs ?? [])
+        if (fusion) showAttentions(metrics, { model, version, graph }, fusion);
     }
     metrics.modelMemory.reset();
     for (const { ref, state, bytes } of worker.residentModels) {
@@ -187,6 +191,16 @@ export function readGaugesOf(
     metrics.jobsWithoutInput.set(worker.jobsWithoutInput);
     metrics.pausedSamples.set(worker.pausedSamples);
   });
+}
+
+function showAttentions(
+  { modelAttentions }: Metrics<'worker'>,
+  labels: { model: string; version: string; graph: string },
+  { attentions, left }: Fusion,
+): void {
+  const exported = Object.values(left).reduce((sum, count) => sum + count, 0);
+  modelAttentions.set({ ...labels, form: 'fused' }, attentions);
+  modelAttentions.set({ ...labels, form: 'exported' }, exported);
 }
 
 /** It measures from its first tick on. */

@@ -6,7 +6,7 @@
  * that each half is complete before the other can call it.
  */
 import { readFleet } from '@lehr/shared';
-import type { ModelToOpen } from '../engine/protocol/messages.ts';
+import type { GraphReport, ModelToOpen } from '../engine/protocol/messages.ts';
 import { OutputStore, type StoreBreaker } from './delivery/output-store.ts';
 import { EngineSide } from './engine-side.ts';
 import { QueueSide } from './queue-side.ts';
@@ -106,13 +106,10 @@ export class Worker {
     return this.#engineSide.pid;
   }
 
-  /** Of every model that this worker should serve: whether it is open. */
-  get models(): readonly { readonly ref: string; readonly isOpen: boolean }[] {
+  /** Of every model that this worker should serve: its graphs, or undefined where it could not be opened. */
+  get models(): readonly { readonly ref: string; readonly graphs?: readonly GraphReport[] }[] {
     const { models, unavailable } = this.#engineSide;
-    return [
-      ...models.map(({ ref }) => ({ ref, isOpen: true })),
-      ...unavailable.map(({ ref }) => ({ ref, isOpen: false })),
-    ];
+    return [...models, ...unavailable.map(({ ref }) => ({ ref }))];
   }
 
   /** With a memory budget: its models, and what each takes. */

@@ -26,10 +26,11 @@ export const checkModel = defineCommand({
     }
     const { task, batching, graphs, open_ms: openMs, memory_bytes: memory } = checked;
     terminal.out(tableOf(['GRAPH', 'PROVIDER', 'LOAD', 'FIRST RUN'], graphs.map(rowOf)));
-    for (const { graph, inputs, outputs } of graphs) {
+    for (const { graph, inputs, outputs, fusion } of graphs) {
       terminal.out(
         `\n${plain(graph)}\n  in   ${plain(inputs.join(', '))}\n  out  ${plain(outputs.join(', '))}\n`,
       );
+      if (fusion) for (const line of attentionLines(fusion)) terminal.out(`  ${plain(line)}\n`);
     }
     terminal.out(`\ntask      ${task}\nbatching  ${plain(batching)}\n`);
     terminal.out(`opened    in ${durationText(openMs)}, with ${bytesText(memory)} of memory\n`);
@@ -42,4 +43,10 @@ const rowOf = ({ graph, provider, load_ms: loadMs, first_run_ms: runMs }: GraphC
   provider,
   durationText(loadMs),
   runMs === null ? 'not run' : `${runMs} ms`,
+];
+
+/** Such as `attentions  30 fused`, and one line for each reason why others are not. */
+const attentionLines = ({ attentions, left }: NonNullable<GraphCheck['fusion']>): string[] => [
+  `attentions  ${attentions} fused`,
+  ...Object.entries(left).map(([reason, count]) => `attentions  ${count} as exported: ${reason}`),
 ];

@@ -64,6 +64,7 @@ function measuring(runtime: InferenceRuntime, folder: string, graphs: Measured[]
         },
         refusals: session.refusals,
         ...(session.isPrepared && { isPrepared: true }),
+        ...(session.fusion && { fusion: session.fusion }),
         inputs: session.inputs,
         outputs: session.outputs,
         async run(feeds, outputs) {
@@ -87,6 +88,7 @@ function measuring(runtime: InferenceRuntime, folder: string, graphs: Measured[]
           provider: session.provider,
           inputs: session.inputs.map(valueText),
           outputs: session.outputs.map(valueText),
+          ...(session.fusion && { fusion: session.fusion }),
           load_ms: loadMs,
           first_run_ms: firstRunMs,
         }),

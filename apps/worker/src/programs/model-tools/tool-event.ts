@@ -3,6 +3,7 @@ import type { PlainError, TunedSettings } from '@lehr/shared';
 import type { FetchEvent } from '@lehr/shared/model-cache';
 import type { HalvedGraph } from '../../engine/models/converted/convert-diffusion.ts';
 import type { ConvertedFolder } from '../../engine/models/converted/convert-whisper.ts';
+import type { Fusion } from '../../engine/runtime/runtime.ts';
 import type { Goal } from '../tune/goal.ts';
 import type { Tuning } from '../tune/tune.ts';
 
@@ -16,6 +17,8 @@ export interface GraphCheck {
   readonly load_ms: number;
   /** Of its first run. */
   readonly first_run_ms: number | null;
+  /** What became of its attentions; absent where nothing was to be fused. */
+  readonly fusion?: Fusion;
 }
 
 export interface ListedModel {

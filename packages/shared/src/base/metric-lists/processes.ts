@@ -161,6 +161,13 @@ export const WORKER_METRICS = {
     apps: ['worker'],
     labels: ['model', 'version'],
   },
+  modelAttentions: {
+    name: 'lehr_model_attentions',
+    kind: 'gauge',
+    help: 'Attentions of a graph that this worker runs fused, or exported: as they are in the file, for a reason that its log and `lehr models check` give.',
+    apps: ['worker'],
+    labels: ['model', 'version', 'graph', 'form'],
+  },
   modelMemory: {
     name: 'lehr_model_memory_bytes',
     kind: 'gauge',
