@@ -70,7 +70,8 @@ export interface OpenOptions {
 }
 
 export async function openParts(options: OpenOptions): Promise<ApiParts> {
-  const { config, models, redis, publicUrl, log } = options;
+  const { config, redis, publicUrl, log } = options;
+  const { registry } = options.models;
   const linkSecret = config.LEHR_STORE_SECRET ?? (await homeSecret(config.LEHR_HOME, 'store-secret')).value;
   const stores = await openStores(options, linkSecret);
   const { keys, queues, records, fleet, expected, pools } = stores;
@@ -81,7 +82,6 @@ export async function openParts(options: OpenOptions): Promise<ApiParts> {
     retentionMs: Math.round(config.LEHR_AUDIT_DAYS * DAY_MS),
     onAppended: (action) => metrics.auditEntries.inc({ action }),
   });
-  const { registry } = models;
   const admission = admitParts({
     redis,
     keys,
@@ -111,30 +111,35 @@ export async function openParts(options: OpenOptions): Promise<ApiParts> {
     }),
     ...admission,
     scaler: new PoolScaler({ redis, keys, pools, registry, fleet, backlog: admission.backlog, clock }),
+    ...configured(config, linkSecret),
     registry,
     modelsProblem: options.modelsProblem,
     redis,
-    linkSecret: config.LEHR_S3_BUCKET === undefined ? linkSecret : undefined,
     activeRequests: new ActiveRequests(clock),
     callerLines: new CallerLines(),
     unanswered: new UnansweredRequests(redis, keys),
     webhooks: openWebhooks(redis, await webhookOptions(config, keys, audit)),
-    holdMs: config.LEHR_HOLD_S * 1000,
     // Of the same form as the ids of workers.
     instance: newWorkerId(hostname()),
-    settings: settingsOf(config),
     publicUrl,
-    storeOrigins: storeOrigins(config),
-    trustedProxies: config.LEHR_TRUSTED_PROXIES,
-    securityContacts: config.LEHR_SECURITY_CONTACT,
     metrics,
     tenantUsage: new TenantUsage({ metrics, clock, maxNamed: config.LEHR_METRICS_TENANTS }),
     metricsPage: page,
-    prometheusUrl: config.LEHR_PROMETHEUS_URL,
     log,
     tracing,
   };
 }
+
+/** What is read of the configuration as it stands. */
+const configured = (config: ApiConfig, linkSecret: string) => ({
+  linkSecret: config.LEHR_S3_BUCKET === undefined ? linkSecret : undefined,
+  holdMs: config.LEHR_HOLD_S * 1000,
+  storeOrigins: storeOrigins(config),
+  trustedProxies: config.LEHR_TRUSTED_PROXIES,
+  securityContacts: config.LEHR_SECURITY_CONTACT,
+  prometheusUrl: config.LEHR_PROMETHEUS_URL,
+  settings: settingsOf(config),
+});
 
 /** What is stored: queues and records in Redis, objects and uploads. */
 async function openStores({ config, models, redis, publicUrl }: OpenOptions, linkSecret: string) {

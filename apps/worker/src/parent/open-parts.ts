@@ -59,7 +59,6 @@ export async function openParts(
   observe: WorkerObserver,
   engineEnv: Readonly<Record<string, string>>,
 ): Promise<WorkerParts> {
-  const tasks = tasksOf(config);
   const keys = keysOf(config.LEHR_NAMESPACE);
   const commands = openRedis(redisAddress(config), 'worker');
   await redisReady(commands);
@@ -68,11 +67,10 @@ export async function openParts(
   const leaseTimes = { leaseMs: config.LEHR_LEASE_MS, stalledCheckMs: WORKER_TIMES.janitorEveryMs };
   const store = await openConfiguredStore(config);
   await claimStore({ redis: commands, keys, store, place: storePlace(config) });
-  const hasCheckpoints = config.LEHR_CHECKPOINT_STEPS > 0;
   const maxRedisBytes = MAX_REDIS_CHECKPOINT_BYTES;
   return {
     id: newWorkerId(hostname()),
-    tasks,
+    tasks: tasksOf(config),
     commands,
     blocking: openRedis(redisAddress(config), 'blocking'),
     subscriber: openRedis(redisAddress(config), 'subscriber'),
@@ -81,7 +79,7 @@ export async function openParts(
     records: new RecordStore(commands, keys, {
       retentionMs: Math.round(config.LEHR_RECORD_TTL_H * 3_600_000),
     }),
-    checkpoints: hasCheckpoints
+    checkpoints: hasCheckpoints(config)
       ? new CheckpointStore({ redis: commands, keys, objects: store, maxRedisBytes })
       : undefined,
     repricer: new Repricer(commands, keys),
@@ -101,21 +99,7 @@ export async function openParts(
     }),
     registry: models.registry,
     modelBytes: config.LEHR_MODEL_MEMORY_MB && config.LEHR_MODEL_MEMORY_MB * MB,
-    engine: {
-      entry: new URL('../engine/process.js', import.meta.url),
-      env: engineEnv,
-      settings: {
-        providers: providersOf(config.LEHR_DEVICE),
-        rowCap: config.LEHR_ROW_CAP,
-        threads: config.LEHR_THREADS,
-        ...(hasCheckpoints && { checkpoints: checkpointSettings(config) }),
-      },
-      models: modelsToOpen(models.registry, tasks, {
-        models: dirname(models.path),
-        cache: cacheSettings(config).cache,
-      }),
-      silenceMs: ENGINE_SILENCE_MS,
-    },
+    engine: engineOptions({ config, models }, engineEnv),
     clock: systemClock,
     log,
     times: {
@@ -127,6 +111,27 @@ export async function openParts(
     tracing: await openTracing(config, 'lehr-worker', log),
   };
 }
+
+const engineOptions = (
+  { config, models }: Settings<WorkerConfig>,
+  env: Readonly<Record<string, string>>,
+): WorkerParts['engine'] => ({
+  entry: new URL('../engine/process.js', import.meta.url),
+  env,
+  settings: {
+    providers: providersOf(config.LEHR_DEVICE),
+    rowCap: config.LEHR_ROW_CAP,
+    threads: config.LEHR_THREADS,
+    ...(hasCheckpoints(config) && { checkpoints: checkpointSettings(config) }),
+  },
+  models: modelsToOpen(models.registry, tasksOf(config), {
+    models: dirname(models.path),
+    cache: cacheSettings(config).cache,
+  }),
+  silenceMs: ENGINE_SILENCE_MS,
+});
+
+const hasCheckpoints = (config: WorkerConfig): boolean => config.LEHR_CHECKPOINT_STEPS > 0;
 
 const checkpointSettings = (config: WorkerConfig): CheckpointSettings => ({
   everySteps: config.LEHR_CHECKPOINT_STEPS,
