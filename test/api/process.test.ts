@@ -2,6 +2,7 @@ import { readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { keysOf } from '../../packages/shared/src/redis/index.ts';
+import { shared } from '../support/cleanup.ts';
 import { type Env, installation } from '../support/installation.ts';
 import { type LehrProcess, startLehr } from '../support/lehr-process.ts';
 import { UNREACHABLE_URL } from '../support/ports.ts';
@@ -28,10 +29,15 @@ async function refused(env: Env): Promise<{ code: unknown; said: string }> {
   return { code, said: api.lines.map(({ msg }) => msg).join('\n') };
 }
 
+/** The first start of an installation. */
+const first = shared(async () => {
+  const env = await installation(server.url);
+  return { env, ...(await started(env)) };
+});
+
 describe('start', () => {
   test('The first start creates an API key that only its owner can read, and the API accepts it', async () => {
-    const env = await installation(server.url);
-    const { api, url, key } = await started(env);
+    const { env, api, url, key } = first;
     expect((await stat(join(env.LEHR_HOME, 'api-key'))).mode & 0o777).toBe(0o600);
     expect((await stat(join(env.LEHR_HOME, 'store-secret'))).mode & 0o777).toBe(0o600);
     expect(key).toMatch(/^lehr_local_[A-Za-z0-9]{8}_[A-Za-z0-9]{43}$/);
@@ -73,8 +79,7 @@ describe('start', () => {
   });
 
   test('Links start with the public URL of the process', async () => {
-    const own = await started(await installation(server.url));
-    expect((await fetch(`${own.url}/readyz`)).status).toBe(200);
+    expect((await fetch(`${first.url}/readyz`)).status).toBe(200);
     const env = await installation(server.url, { LEHR_PUBLIC_URL: 'https://lehr.example/api/' });
     const { key, api } = await started(env);
     const { port } = await api.logged('API is listening');
@@ -137,8 +142,7 @@ describe('start that fails', () => {
   });
 
   test('A process does not start on a port that is in use', async () => {
-    const { api } = await started(await installation(server.url));
-    const { port } = await api.logged('API is listening');
+    const { port } = await first.api.logged('API is listening');
     const { code, said } = await refused(await installation(server.url, { LEHR_PORT: String(port) }));
     expect(code).toBe(69);
     expect(said).toBe(

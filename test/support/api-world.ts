@@ -2,7 +2,6 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { onTestFinished } from 'vitest';
 import { AuditLog } from '../../apps/api/src/access/audit/audit-log.ts';
 import { anyOf, configuredKey } from '../../apps/api/src/access/auth/authenticator.ts';
 import { KeyStore } from '../../apps/api/src/access/auth/key-store.ts';
@@ -51,6 +50,7 @@ import {
 import { openObjectStore } from '../../packages/shared/src/objects/index.ts';
 import { GROUP_IDLE_MS, GroupQueues, WorkflowRunner } from '../../packages/shared/src/queue/index.ts';
 import { RecordStore } from '../../packages/shared/src/records/index.ts';
+import { whenDone } from './cleanup.ts';
 import { ManualWorker } from './manual-worker.ts';
 import { freshKeys, testRedis } from './redis.ts';
 import { SECRET_KEY } from './webhook-world.ts';
@@ -94,7 +94,7 @@ export async function apiWorld(url: string, changes: Partial<ApiParts> = {}): Pr
   const queues = await GroupQueues.open(redis, keys);
   const fleet = new FleetView(redis, keys, queues, clock);
   const root = await mkdtemp(join(tmpdir(), 'lehr-api-'));
-  onTestFinished(() => rm(root, { recursive: true, force: true }));
+  whenDone(() => rm(root, { recursive: true, force: true }));
   const store = await openObjectStore({
     kind: 'folder',
     root,
@@ -252,14 +252,14 @@ function largeBodies(): LargeBodies {
   const bodies = new LargeBodies(
     new URL('../../apps/api/dist/http/bodies/large-body-thread.js', import.meta.url),
   );
-  onTestFinished(() => bodies.close());
+  whenDone(() => bodies.close());
   return bodies;
 }
 
 function largeAnswers(): LargeAnswers {
   const entry = new URL('../../apps/api/dist/dialects/large-answer-thread.js', import.meta.url);
   const answers = new LargeAnswers(entry, []);
-  onTestFinished(() => answers.close());
+  whenDone(() => answers.close());
   return answers;
 }
 

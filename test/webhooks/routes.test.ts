@@ -10,6 +10,7 @@ import {
   WebhookBodySchema,
 } from '../../packages/shared/src/index.ts';
 import { type ApiWorld, apiWorld, problemOf } from '../support/api-world.ts';
+import { shared } from '../support/cleanup.ts';
 import { keyHolder } from '../support/key-holder.ts';
 import { MALFORMED_URLS, PRIVATE_URLS } from '../support/private-urls.ts';
 import { freshKeys, startRedis, type TestRedis, testRedis } from '../support/redis.ts';
@@ -124,16 +125,17 @@ describe('a job with a webhook', () => {
     expect(data.output?.images).toHaveLength(1);
   });
 
+  const idle = shared(() => apiWorld(server.url));
+
   test.each([...PRIVATE_URLS, ...MALFORMED_URLS])(
     'A job with the webhook URL %s is refused at once',
     async (url) => {
-      const world = await apiWorld(server.url);
       const body = { type: 'text-to-image', input: { prompt: 'x' }, webhook: { url } };
-      const response = await world.ask('POST', '/v1/jobs', body);
+      const response = await idle.ask('POST', '/v1/jobs', body);
       expect(response.status).toBe(422);
       const { errors } = await problemOf(response);
       expect(errors?.map(({ pointer }) => pointer)).toEqual(['/webhook/url']);
-      expect(await (await world.ask('GET', '/v1/jobs')).json()).toMatchObject({ data: [] });
+      expect(await (await idle.ask('GET', '/v1/jobs')).json()).toMatchObject({ data: [] });
     },
   );
 
@@ -146,10 +148,9 @@ describe('a job with a webhook', () => {
   test.each([{ events: [] }, { events: ['job.progress'] }, { events: ['job.done'] }, { secret: 'x' }])(
     'A job with the webhook fields %j is refused',
     async (wrong) => {
-      const world = await apiWorld(server.url);
       const webhook = { url: 'https://app.example/hook', ...wrong };
       const body = { type: 'text-to-image', input: { prompt: 'x' }, webhook };
-      expect((await world.ask('POST', '/v1/jobs', body)).status).toBe(422);
+      expect((await idle.ask('POST', '/v1/jobs', body)).status).toBe(422);
     },
   );
 });
