@@ -6,6 +6,7 @@ import { judge } from './invariants.ts';
 faultRow(
   {
     row: 'F15',
+    tags: ['long'],
     injected: 'the device has memory for 4 rows, and eight jobs of two rows each are to share a batch of 16',
     promised: 'The batch is split, the worker remembers how many rows fit, and no job fails.',
   },

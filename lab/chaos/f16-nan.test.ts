@@ -6,6 +6,7 @@ import { judge } from './invariants.ts';
 faultRow(
   {
     row: 'F16',
+    tags: ['long'],
     injected: 'the predictions of one job of a batch of eight are NaN',
     promised: 'That job fails as numeric-error and shows no picture; the seven others succeed.',
   },

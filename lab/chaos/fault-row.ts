@@ -12,6 +12,8 @@ export interface FaultRow {
   /** What Lehr promises; a whole sentence. */
   readonly promised: string;
   readonly timeoutMs?: number;
+  /** For the row as a test of npm test. */
+  readonly tags?: readonly 'long'[];
 }
 
 export interface Seen {
@@ -21,7 +23,7 @@ export interface Seen {
   readonly figures?: Readonly<Record<string, string | number>>;
 }
 
-export interface RowResult extends Omit<FaultRow, 'timeoutMs'>, Required<Seen> {
+export interface RowResult extends Omit<FaultRow, 'timeoutMs' | 'tags'>, Required<Seen> {
   readonly passed: boolean;
   readonly date: string;
   readonly machine: string;
@@ -33,8 +35,11 @@ export interface RowResult extends Omit<FaultRow, 'timeoutMs'>, Required<Seen> {
 const HANG_MS = 1_800_000;
 
 /** Defines the test of a row. Where CHAOS_RESULTS names a folder, the result is written there. */
-export function faultRow({ timeoutMs = HANG_MS, ...row }: FaultRow, run: () => Promise<Seen>): void {
-  test(`${row.row}: ${row.promised}`, { timeout: timeoutMs }, async () => {
+export function faultRow(
+  { timeoutMs = HANG_MS, tags = [], ...row }: FaultRow,
+  run: () => Promise<Seen>,
+): void {
+  test(`${row.row}: ${row.promised}`, { timeout: timeoutMs, tags: [...tags] }, async () => {
     try {
       const { seen, figures = {} } = await run();
       write({ ...row, ...context(), seen, figures, passed: true });
