@@ -1,7 +1,6 @@
 /** What a POST asks of a large fleet: the price of its job, the backlog and the workers that serve it. */
 import { Backlog } from '../../apps/api/src/fleet/backlog.ts';
-import { FleetView } from '../../apps/api/src/fleet/fleet-view.ts';
-import { ModelSharesView } from '../../apps/api/src/fleet/model-shares.ts';
+import { FleetView, ModelSharesView } from '../../apps/api/src/fleet/fleet-view.ts';
 import { priceOf } from '../../apps/api/src/jobs/price.ts';
 import { groupOf } from '../../apps/api/src/jobs/resolve.ts';
 import {

@@ -16,8 +16,7 @@ import type { Caller } from '../access/auth/authenticator.ts';
 import { type Quota, Quotas, randomRetryAfterS } from '../access/quotas.ts';
 import { type Ahead, Backlog } from '../fleet/backlog.ts';
 import type { Expected, ExpectedWorkers } from '../fleet/expected-workers.ts';
-import type { FleetView } from '../fleet/fleet-view.ts';
-import { ModelSharesView } from '../fleet/model-shares.ts';
+import { type FleetView, ModelSharesView } from '../fleet/fleet-view.ts';
 import type { RequestIdentity } from './identity.ts';
 import { RecordSpace } from './space/record-space.ts';
 

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import type { WorkerStatus } from '../../../../packages/shared/src/index.ts';
-import { modelSharesOf } from './model-shares.ts';
+import { modelSharesOf } from './fleet-view.ts';
 
 const worker = (...refs: string[]): WorkerStatus => ({
   id: `w-${refs.join()}` as WorkerStatus['id'],
