@@ -41,14 +41,15 @@ interface UnknownAttention {
 
 export interface FoundAttentions {
   readonly found: readonly Attention[];
-  /** Every other Softmax over a last dimension. */
+  /** Every other Softmax. */
   readonly unknown: readonly UnknownAttention[];
 }
 
 /** Looks at the graph itself, not at its branches. Changes nothing. */
 export function findAttentions(stored: StoredModel): FoundAttentions {
   const index = new GraphIndex(stored);
-  const search = new Search(index, new KnownValues(index));
+  const opset = stored.model.opsetImport?.find(({ domain }) => !domain)?.version;
+  const search = new Search(index, new KnownValues(index), toNumber(opset));
   const found: Attention[] = [];
   const unknown: UnknownAttention[] = [];
   for (const node of stored.graph.node ?? []) {
@@ -72,16 +73,20 @@ interface Scaled {
 class Search {
   readonly #index: GraphIndex;
   readonly #known: KnownValues;
+  /** Of Softmax when it has none: the last one, but in older opsets the second. */
+  readonly #defaultAxis: number;
 
-  constructor(index: GraphIndex, known: KnownValues) {
+  constructor(index: GraphIndex, known: KnownValues, opset: number) {
     this.#index = index;
     this.#known = known;
+    this.#defaultAxis = opset < 13 ? 1 : -1;
   }
 
   /** The attention, or why it is not known as one. */
   around(softmax: NodeProto): Attention | string {
-    const axis = attribute(softmax, 'axis');
-    if (axis && ![-1, 3].includes(toNumber(axis.i))) return 'its Softmax is not over the last dimension';
+    const axis = attribute(softmax, 'axis')?.i;
+    if (![-1, 3].includes(axis === undefined ? this.#defaultAxis : toNumber(axis)))
+      return 'its Softmax is not over the last dimension';
     const after = this.#after(softmax);
     if (typeof after === 'string') return after;
     const scores = this.#scores(softmax.input?.[0] ?? '');

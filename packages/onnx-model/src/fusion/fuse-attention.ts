@@ -3,8 +3,8 @@
  *
  *   queries, keys, values ── Reshape [batch, tokens, heads x head size] ── MultiHeadAttention ── Reshape [batch, tokens, heads, head size] ── result
  *
- * The Reshapes copy nothing. The node wants a mask for each query and key; exporters also write one that is broadcast, so each mask is
- * expanded before its first attention:
+ * The Reshapes copy nothing. The node wants a mask for each query and key; exporters also write one that is broadcast, so the mask is
+ * expanded first:
  *
  *   mask ── Expand [1, 1, tokens of the queries, tokens of the keys] ── MultiHeadAttention
  */
@@ -54,31 +54,20 @@ export const constantNodes = (attentions: readonly Attention[]): NodeProto[] => 
 
 const apart = (heads: number): string => `lehr.attention.heads${heads}`;
 
-/** For the last node of each attention, in the order of the graph: the nodes that take the place of all of its nodes. */
-export function fusedNodes(attentions: readonly Attention[]): Map<NodeProto, NodeProto[]> {
-  const expanded = new Set<string>();
-  return new Map(
-    attentions.map((attention, at) => {
-      const { mask, last } = attention;
-      const isNew = mask !== undefined && !expanded.has(mask);
-      if (isNew) expanded.add(mask);
-      return [
-        last,
-        [...(isNew ? expandMask(mask, attention) : []), ...fuse(attention, `lehr.attention.${at}`)],
-      ];
-    }),
-  );
-}
+/** For the last node of each attention: the nodes that take the place of all of its nodes. */
+export const fusedNodes = (attentions: readonly Attention[]): Map<NodeProto, NodeProto[]> =>
+  new Map(attentions.map((attention, at) => [attention.last, fuse(attention, `lehr.attention.${at}`)]));
 
 function fuse({ queries, keys, values, mask, heads, scale, last }: Attention, name: string): NodeProto[] {
   const inputs = [queries, keys, values].map((value, i) => ({ value, joined: `${name}.${i}` }));
   return [
     ...inputs.map(({ value, joined }) => reshape(value, JOINED, joined)),
+    ...(mask === undefined ? [] : expandMask(mask, `${name}.mask`, queries, keys)),
     {
       domain: DOMAIN,
       opType: 'MultiHeadAttention',
       name,
-      input: [...inputs.map(({ joined }) => joined), ...(mask === undefined ? [] : ['', '', ofAll(mask)])],
+      input: [...inputs.map(({ joined }) => joined), ...(mask === undefined ? [] : ['', '', `${name}.mask`])],
       output: [`${name}.result`],
       attribute: [
         { name: 'num_heads', type: ATTRIBUTE_TYPE.int, i: heads },
@@ -89,11 +78,8 @@ function fuse({ queries, keys, values, mask, heads, scale, last }: Attention, na
   ];
 }
 
-/** The mask for each query and key. */
-const ofAll = (mask: string): string => `${mask}.lehr.of-all`;
-
-function expandMask(mask: string, { queries, keys }: Attention): NodeProto[] {
-  const to = ofAll(mask);
+/** Not shared by attentions: with one broadcast mask, they may have different numbers of tokens. */
+function expandMask(mask: string, to: string, queries: string, keys: string): NodeProto[] {
   const tokens = [queries, keys].map((value, i) => ({
     value,
     sizes: `${to}.${i}`,

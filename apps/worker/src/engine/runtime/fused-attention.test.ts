@@ -28,6 +28,10 @@ interface Written {
   readonly order?: readonly number[];
   /** The weights are an output of the graph too. */
   readonly showsWeights?: boolean;
+  /** Of ONNX, 17 when absent. */
+  readonly opset?: number;
+  /** The Softmax has no axis. */
+  readonly hasNoAxis?: boolean;
 }
 
 /** Self-attention of `x`, [rows, tokens, width], as an exporter writes it. Returns its path. */
@@ -37,6 +41,8 @@ function writeAttention({
   after,
   order = [0, 2, 1, 3],
   showsWeights,
+  opset = 17,
+  hasNoAxis = false,
 }: Written): string {
   const elemType = DATA_TYPE[type];
   const shaped = (name: string, dims: readonly (number | string)[], of: number = elemType) => ({
@@ -76,9 +82,12 @@ function writeAttention({
     nodeOf('Mul', ['queries.turned', 'scale'], 'queries.scaled'),
     nodeOf('MatMul', ['queries.scaled', 'keys.turned'], 'scores'),
     ...(mask ? [nodeOf('Add', ['scores', 'mask'], 'masked')] : []),
-    nodeOf('Softmax', [mask ? 'masked' : 'scores'], 'weights', [
-      { name: 'axis', type: ATTRIBUTE_TYPE.int, i: -1 },
-    ]),
+    nodeOf(
+      'Softmax',
+      [mask ? 'masked' : 'scores'],
+      'weights',
+      hasNoAxis ? [] : [{ name: 'axis', type: ATTRIBUTE_TYPE.int, i: -1 }],
+    ),
     ...(after ? [nodeOf(after, ['weights'], 'weights.after')] : []),
     nodeOf('MatMul', [after ? 'weights.after' : 'weights', 'values.turned'], 'product'),
     nodeOf('Transpose', ['product'], 'back', [ints('perm', [0, 2, 1, 3])]),
@@ -111,7 +120,7 @@ function writeAttention({
   const path = join(folder, 'model.onnx');
   writeFileSync(
     path,
-    encode('ModelProto', { irVersion: 8, opsetImport: [{ domain: '', version: 17 }], graph }),
+    encode('ModelProto', { irVersion: 8, opsetImport: [{ domain: '', version: opset }], graph }),
   );
   return path;
 }
@@ -154,6 +163,7 @@ async function bothWays(written: Written) {
 
 test.each([
   {},
+  { hasNoAxis: true },
   { mask: [TOKENS, TOKENS] },
   { mask: [ROWS, 1, 1, TOKENS] },
   { mask: [1, 1, TOKENS, TOKENS] },
@@ -176,6 +186,7 @@ test('An attention in half precision is fused when its result is as near to the 
 test.each([
   [{ after: 'Identity' }, 'its weights are not only multiplied with values'],
   [{ showsWeights: true }, 'its weights are an output of the graph'],
+  [{ hasNoAxis: true, opset: 12 }, 'its Softmax is not over the last dimension'],
   [{ order: [0, 2, 3, 1] }, 'its queries are not turned to [batch, heads, tokens, head size]'],
 ] as const)(
   'An attention that is written in another way stays as it is, with the reason: %o',
