@@ -1,8 +1,8 @@
 /**
  * The quotas of a key: requests and engine seconds per minute, and sign-ins to the studio. The only importer of rate-limiter-flexible.
  * Refused requests are not counted: Replicate's client retries a refusal six times within 15 ms and must not be punished for it.
- * After a refusal, further requests of the same key are refused from memory for a second, before their body is read. Without
- * Redis there is no fallback limiter, because a job could not be stored either.
+ * After a refusal, further requests of the same key are refused for a second, before their body is read. Requests are counted in
+ * the memory of each API process, engine seconds in Redis.
  */
 import { hash } from 'node:crypto';
 import { type Clock, LehrError, type TenantId } from '@lehr/shared';
@@ -21,7 +21,7 @@ const SIGN_INS = [
 const PENALTY_MS = 1000;
 /** A guess: a job slot becomes free when any job of the tenant ends. */
 const JOB_SLOT_RETRY_S = 5;
-/** Limiters of different limits that are kept; above this all are dropped. What was spent is in Redis. */
+/** Limiters of different limits that are kept; above this all are dropped, with what they have counted in this minute. */
 const MAX_LIMITERS = 1000;
 
 /** KEYS[1] the budget; ARGV[1] engine ms to give back, ARGV[2] those of a full budget. Admission charges it (queue/admit.lua). */

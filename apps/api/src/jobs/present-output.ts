@@ -1,4 +1,4 @@
-/** The outputs of a job as the API shows them: pictures as freshly signed links, transcripts as text. */
+/** The outputs of a job as the API shows them: pictures as freshly signed links, transcripts as text, results of texts as they are. */
 import {
   type Clock,
   type JobOutputs,

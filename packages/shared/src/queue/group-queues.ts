@@ -91,9 +91,9 @@ export function waitingKey(keys: Keys, queue: string): string | undefined {
 }
 
 /**
- * The index in which workers look for work: for each model, the group queues that may have waiting jobs. A group is added by the
- * command that follows its job into the queue, and removed by a look that finds it empty (heads.lua). What a crash between the two
- * leaves out is added by the next round of the janitor.
+ * The index in which workers look for work: for each model, the group queues that may have waiting jobs. A group is added with
+ * its job, in most cases by the same script (accept.lua), and removed by a look that finds it empty (heads.lua). Where a command follows
+ * instead, and a crash comes between, the next round of the janitor adds it.
  * Adds the groups with waiting jobs that the index lacks.
  */
 export async function indexWaiting(redis: Redis, queues: readonly GroupQueue[]): Promise<void> {

@@ -31,7 +31,7 @@ export interface JanitorOptions {
   readonly log: Log;
   /** Between two rounds. */
   readonly everyMs: number;
-  /** Between two searches for records without a job; they read every live record. */
+  /** Between two searches for records without a job; they look at every live record (suspects.lua). */
   readonly reconcileEveryMs: number;
   /** How long a group must be idle until it is retired; an hour by default. */
   readonly groupIdleMs?: number;

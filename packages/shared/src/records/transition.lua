@@ -1,5 +1,5 @@
--- Every change of a job's state: applies a list of moves in one round trip, each move whole or not at all. The first state of an admitted
--- job is written with its admission (queue/accept.lua).
+-- Every change of a job's state: applies a list of moves in one round trip, each move whole or not at all. The first state of most jobs
+-- is written with their admission (queue/accept.lua); workflows, nodes and jobs with attachments are created here.
 --
 -- KEYS[1]  <prefix>:live      ids of all unfinished jobs, by creation time
 -- ARGV[1]  <prefix>           for example {lehr}; every key below begins with it, so all share one cluster slot

@@ -1,5 +1,5 @@
 /**
- * Every key Lehr writes in Redis besides BullMQ's own. All carry one hash tag, so that scripts may touch several of
+ * The keys Lehr writes in Redis besides BullMQ's own, and those that only scripts know (planned.lua). All carry one hash tag, so that scripts may touch several of
  * them on a Redis Cluster too (one slot: Cluster gives no scale-out here).
  */
 

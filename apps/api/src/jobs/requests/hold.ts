@@ -1,4 +1,4 @@
-/** Holds a request until its job ends, for dialects that answer with the job's result. */
+/** Holds a request until its job ends: for `?wait`, and for dialects that answer with the job's result. */
 import { type Clock, type JobId, LehrError } from '@lehr/shared';
 import type { JobRecord, RecordStore } from '@lehr/shared/records';
 import type { Context } from 'hono';

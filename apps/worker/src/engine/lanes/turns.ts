@@ -1,6 +1,6 @@
 /**
  * Shares one device between several kinds of work: lanes of different shapes, encoding prompts and decoding latents. A turn
- * is one step, or one picture. The next turn goes to the kind that has used the least device time, so a pile of pictures
+ * is one step, one picture, one call of Whisper or one run of texts. The next turn goes to the kind that has used the least device time, so a pile of pictures
  * to decode never stalls a lane, and a full lane never stalls them.
  */
 

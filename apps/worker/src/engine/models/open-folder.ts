@@ -1,4 +1,4 @@
-/** Opens a model folder of any task, for the tools that check folders. */
+/** Opens a model folder of any task, for the tools that check and prepare folders. */
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Task } from '@lehr/shared';

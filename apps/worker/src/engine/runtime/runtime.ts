@@ -18,7 +18,7 @@ export interface ValueInfo {
 export interface GraphSource {
   /** The ONNX file. External data is looked up beside it. */
   readonly path: string;
-  /** The graph's bytes when they were rewritten at load (diffusion/folder/rewire-unet.ts); its data is still beside `path`. */
+  /** The graph's bytes when they were rewritten at load, for batches or for the processor; its data is still beside `path`. */
   readonly bytes?: Uint8Array;
   /** Set when `path` is a file that `lehr models prepare` made from another one (models/prepared). */
   readonly prepared?: { readonly from: string; readonly isRewired: boolean };

@@ -1,6 +1,6 @@
 /**
  * A simulated device whose runs take as long as a given latency model says, for benchmarks and queue tests. It reads the
- * names, types and shapes of Stable Diffusion's three graphs from real model folders, but runs no node of them: each row
+ * names, types and shapes of Stable Diffusion's graphs from real model folders, but runs no node of them: each row
  * of a result is a cheap function of the same row of the inputs, so results do not depend on the other rows.
  */
 import { readFileSync } from 'node:fs';

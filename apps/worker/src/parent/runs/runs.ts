@@ -22,7 +22,7 @@ interface ProgressListener {
   forget(run: JobRun): void;
 }
 
-/** Requests and publishes previews (fleet/previews.ts). */
+/** Requests and publishes previews (reports/previews.ts). */
 interface PreviewListener {
   stepped(run: JobRun): void;
   publish(run: JobRun, sample: SampleRun, message: PreviewMessage): Promise<void>;

@@ -6,7 +6,7 @@
  *              running -> denoised
  *
  * A model whose graph takes one timestep for all rows (`aligned`) begins a batch only when the last one has ended, of samples with
- * equal steps, sampler and guidance; none of them pauses.
+ * equal steps, strength, sampler and guidance; none of them pauses.
  */
 import { type Clock, LehrError, toPlainError } from '@lehr/shared';
 import type { RowCap } from '../../lanes/row-cap.ts';

@@ -1,5 +1,5 @@
 /**
- * Makes what preparedRuntime loads: opens the model as a worker would, keeps each rewired graph, lets ONNX Runtime save each graph as it
+ * Makes what preparedRuntime loads: opens the model as a worker would but unfused, keeps each rewired graph, lets ONNX Runtime save each graph as it
  * optimised it, and compares the saved graph with the original on the inputs of the original's first run.
  */
 import { randomUUID } from 'node:crypto';

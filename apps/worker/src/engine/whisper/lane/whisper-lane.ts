@@ -1,6 +1,6 @@
 /**
  * The running batch of one Whisper model. Each turn is one graph call: encode waiting windows, start encoded ones (the
- * decoder reads their prompts), or write one token for every window of a batch. Windows of many jobs share calls: each
+ * decoder reads their prompts), write one token for every window of a batch, or time words. Windows of many jobs share calls: each
  * joins as soon as it is started, leaves when its text ends, and gets the same text as alone.
  *
  *   waiting -> encoded -> decoding -> [timing words] -> done     the states of a window
