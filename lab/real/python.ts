@@ -70,8 +70,14 @@ export function openPython(
     stdio: ['pipe', 'pipe', 'inherit'],
     env: { ...process.env, PYTHONWARNINGS: 'ignore', ORT_DISABLE_TELEMETRY: '1', ...env },
   });
-  return new Conversation(child, script);
+  return converse(child, script);
 }
+
+/** Requests to a program that answers as `openPython`'s do. `script` is what its errors name. */
+export const converse = (
+  child: ChildProcessByStdio<Writable, Readable, null>,
+  script: string,
+): PythonProgram => new Conversation(child, script);
 
 class Conversation implements PythonProgram {
   readonly pid: number;

@@ -1,6 +1,7 @@
 /** Diffusion at full size: pipelines with random weights, exported by Optimum, in Lehr and in the programs that they came from. */
 import type { Section } from '../section.ts';
 import { families } from './families.ts';
+import { fused } from './fused.ts';
 import { hostCost } from './host-cost.ts';
 import { opening } from './opening.ts';
 import { parity, parityOfVelocity, parityOfXl } from './parity.ts';
@@ -24,6 +25,7 @@ options and few channels: the fixtures of \`npm test\`, made and exported again.
     { name: 'opening', title: 'Opening Stable Diffusion 1.5', run: opening },
     { name: 'parity', title: 'The same pictures from the same weights', run: parity },
     { name: 'step', title: "A step of 512x512 beside the bare loop and Optimum's pipeline", run: stepTime },
+    { name: 'fused', title: 'Fused attention beside the graph as exported', run: fused },
     {
       name: 'velocity',
       title: 'Stable Diffusion 2.1, which predicts velocity, at half width',
