@@ -1,4 +1,5 @@
 /** An attention as a small model of its own, as its graph has it and fused, so that both can run on the same inputs and be compared. */
+import { hash } from 'node:crypto';
 import { encode } from '../codec.ts';
 import {
   EXTERNAL,
@@ -17,8 +18,8 @@ export interface AttentionPiece {
    * Both have the inputs `lehr.queries`, `lehr.keys`, `lehr.values` and, with a mask, `lehr.mask`, and one output, `lehr.result`: names that are
    * none of the graph's.
    */
-  readonly original: Uint8Array;
-  readonly fused: Uint8Array;
+  original(): Uint8Array;
+  fused(): Uint8Array;
   /** Equal for attentions that differ in nothing but the names of their values. */
   readonly kind: string;
 }
@@ -31,22 +32,39 @@ export function attentionPieces(
   const index = new GraphIndex(stored);
   return attentions.map((attention) => {
     const part = between(index, Object.values(inputsOf(attention)), attention.last);
-    if (!part) return undefined;
-    const fused = [...constantNodes([attention]), ...[...fusedNodes([attention]).values()].flat()];
-    return {
-      original: modelOf(stored, attention, part.nodes, part.constants),
-      fused: modelOf(stored, attention, fused),
-      kind: kindOf(attention, part.nodes),
-    };
+    return (
+      part && {
+        original: () => modelOf(stored, attention, part.nodes, part.constants),
+        fused: () =>
+          modelOf(stored, attention, [
+            ...constantNodes([attention]),
+            ...[...fusedNodes([attention]).values()].flat(),
+          ]),
+        kind: kindOf(attention, part),
+      }
+    );
   });
 }
 
-function kindOf(
-  { heads, headSize, valueSize, scale, type, mask }: Attention,
-  nodes: readonly NodeProto[],
-): string {
-  const operators = nodes.map(({ opType }) => opType);
-  return [heads, headSize, valueSize, scale, type, mask !== undefined, ...operators].join(' ');
+/** A digest of the piece as the graph has it, with names that only say which value is which. */
+function kindOf(attention: Attention, { nodes, constants }: Part): string {
+  const { heads, headSize, valueSize, scale, type } = attention;
+  const names = new Map(Object.entries(inputsOf(attention)).map(([name, value]) => [value, name]));
+  const renamed = (value: string): string => {
+    if (value !== '' && !names.has(value)) names.set(value, `${names.size}`);
+    return names.get(value) ?? '';
+  };
+  const node = nodes.map((each) => ({
+    opType: each.opType,
+    domain: each.domain,
+    attribute: each.attribute,
+    input: each.input?.map(renamed),
+    output: each.output?.map(renamed),
+  }));
+  const initializer = constants.map((each) => ({ ...each, name: renamed(each.name ?? '') }));
+  const piece = encode('GraphProto', { node, initializer });
+  const sizes = [heads, headSize, valueSize, scale, type, ...Object.keys(inputsOf(attention))];
+  return `${sizes.join(' ')} ${hash('sha256', piece)}`;
 }
 
 /** The value of the graph for each input of a piece. */
@@ -63,9 +81,16 @@ interface Part {
   readonly constants: readonly TensorProto[];
 }
 
-/** What makes the results of `last` from these inputs. Undefined when more is needed than the inputs and constants. */
+/** What an exporter writes for one attention has about 60 nodes. */
+const MAX_NODES = 500;
+
+/**
+ * What makes the results of `last` from these inputs. Undefined when more is needed than the inputs, constants and operators of ONNX itself, or
+ * very many nodes.
+ */
 function between(index: GraphIndex, inputs: readonly string[], last: NodeProto): Part | undefined {
   const nodes = new Set<NodeProto>();
+  const begun = new Set<NodeProto>();
   const constants = new Map<string, TensorProto>();
   const visit = (value: string): boolean => {
     if (value === '' || inputs.includes(value) || constants.has(value)) return true;
@@ -75,11 +100,14 @@ function between(index: GraphIndex, inputs: readonly string[], last: NodeProto):
       return hasValues(weight);
     }
     const node = index.producer(value);
-    if (!node) return false;
+    if (!node || node.domain || begun.size > MAX_NODES) return false;
+    // Also of a damaged graph, whose nodes are in a circle.
+    if (begun.has(node)) return nodes.has(node);
+    begun.add(node);
+    if (!readBy(node).every(visit)) return false;
     // A node comes after what it reads.
-    const isComplete = nodes.has(node) || readBy(node).every(visit);
     nodes.add(node);
-    return isComplete;
+    return true;
   };
   if (!(last.output ?? []).every(visit)) return undefined;
   return { nodes: [...nodes], constants: [...constants.values()] };
@@ -109,8 +137,8 @@ function modelOf(
     output: [tensorOf(RESULT, type)],
     initializer: [...constants],
   };
-  const { irVersion, opsetImport, functions } = model;
-  return encode('ModelProto', { irVersion, opsetImport: withFusedOperators(opsetImport), functions, graph });
+  const { irVersion, opsetImport } = model;
+  return encode('ModelProto', { irVersion, opsetImport: withFusedOperators(opsetImport), graph });
 }
 
 const named = ([name, value]: readonly [string, string]): NodeProto => ({

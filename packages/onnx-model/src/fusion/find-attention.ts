@@ -53,7 +53,7 @@ export function findAttentions(stored: StoredModel): FoundAttentions {
   const found: Attention[] = [];
   const unknown: UnknownAttention[] = [];
   for (const node of stored.graph.node ?? []) {
-    if (node.opType !== 'Softmax') continue;
+    if (!isOperator(node, 'Softmax')) continue;
     const result = search.around(node);
     if (typeof result === 'string')
       unknown.push({ node: node.name || (node.output?.[0] ?? ''), reason: result });
@@ -109,12 +109,12 @@ class Search {
     const weights = softmax.output?.[0] ?? '';
     if (this.#index.isOutput(weights)) return 'its weights are an output of the graph';
     const product = this.#index.onlyReader(weights);
-    if (product?.opType !== 'MatMul' || product.input?.[0] !== weights)
+    if (!isOperator(product, 'MatMul') || product.input?.[0] !== weights)
       return 'its weights are not only multiplied with values';
     const values = this.#turned(product.input[1], [0, 2, 1, 3]);
     if (values === undefined) return 'its values are not turned to [batch, heads, tokens, head size]';
     const last = this.#index.onlyReader(product.output?.[0] ?? '');
-    if (last?.opType !== 'Transpose' || !isOrder(permutation(last), [0, 2, 1, 3]))
+    if (!isOperator(last, 'Transpose') || !isOrder(permutation(last), [0, 2, 1, 3]))
       return 'its result is not turned back to [batch, tokens, heads, head size]';
     return { values, last };
   }
@@ -142,6 +142,7 @@ class Search {
       const node = this.#index.producer(at);
       const [a = '', b = ''] = node?.input ?? [];
       const factor = this.#known.scalar(b);
+      if (node?.domain) break;
       if (node?.opType === 'Mul' && factor !== undefined) [at, scale] = [a, scale * factor];
       else if (node?.opType === 'Div' && factor !== undefined) [at, scale] = [a, scale / factor];
       else if (node?.opType === 'Mul' && this.#known.scalar(a) !== undefined)
@@ -177,14 +178,21 @@ class Search {
     if (!q || !k || !v) return 'the number or the size of its heads is not known';
     if (q.heads !== k.heads || q.heads !== v.heads || q.size !== k.size)
       return 'its queries, keys and values have different heads';
-    const type = this.#known.floatType(queries);
-    if (type === undefined) return 'the type of its numbers is not known';
+    if (q.heads * Math.max(q.size, v.size) > MAX_WIDTH) return 'its heads are too large';
+    const [type, ...others] = [queries, keys, values].map((each) => this.#known.floatType(each));
+    if (type === undefined || others.some((other) => other !== type))
+      return 'the type of its numbers is not known';
     return { heads: q.heads, headSize: q.size, valueSize: v.size, type };
   }
 
-  /** Of [batch, tokens, heads, head size], of which one may follow from the dimension that both are cut from. */
+  /**
+   * Of [batch, tokens, heads, head size]. One of the two may follow from the dimension that both are cut from; the fused graph does not run where
+   * that is wrong (fuse-attention.ts).
+   */
   #headsAndSize(value: string): { readonly heads: number; readonly size: number } | undefined {
-    const [, , heads, size] = this.#known.dims(value) ?? [];
+    const dims = this.#known.dims(value);
+    if (dims?.length !== 4) return undefined;
+    const [, , heads, size] = dims;
     const reshape = this.#index.producedBy(value, 'Reshape');
     const whole = reshape && this.#known.lastDim(reshape.input?.[0] ?? '');
     if (heads && size) return { heads, size };
@@ -201,6 +209,12 @@ interface Sizes {
   readonly valueSize: number;
   readonly type: number;
 }
+
+/** Of all heads together: four times the largest text encoders'. More is a damaged file, and would need much memory to compare. */
+const MAX_WIDTH = 16_384;
+
+const isOperator = (node: NodeProto | undefined, opType: string): node is NodeProto =>
+  node?.opType === opType && !node.domain;
 
 const isOrder = (order: readonly number[] | undefined, wanted: readonly number[]): boolean =>
   order?.length === wanted.length && wanted.every((axis, i) => order[i] === axis);

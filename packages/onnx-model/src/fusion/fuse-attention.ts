@@ -3,7 +3,7 @@
  *
  *   queries, keys, values ── Reshape [batch, tokens, heads x head size] ── MultiHeadAttention ── Reshape [batch, tokens, heads, head size] ── result
  *
- * The Reshapes copy nothing. The node wants a mask for each query and key; exporters also write one that is broadcast, so the mask is
+ * The Reshapes copy nothing, and fail when the sizes of heads were not understood. The node wants a mask for each query and key; exporters also write one that is broadcast, so the mask is
  * expanded first:
  *
  *   mask ── Expand [1, 1, tokens of the queries, tokens of the keys] ── MultiHeadAttention
@@ -15,7 +15,6 @@ import { readBy } from './graph-index.ts';
 
 /** Of ONNX Runtime's own operators. */
 const DOMAIN = 'com.microsoft';
-const JOINED = 'lehr.attention.joined';
 const ONES = 'lehr.attention.ones';
 /** The axis of tokens. */
 const TOKENS = 'lehr.attention.tokens';
@@ -42,39 +41,45 @@ export function withFusedOperators(
 }
 
 /** What the nodes of `fusedNodes` read beside values of the graph. */
-export const constantNodes = (attentions: readonly Attention[]): NodeProto[] => [
-  constant(JOINED, [0, 0, -1]),
-  ...[...new Set(attentions.map(({ heads }) => heads))].map((heads) =>
-    constant(apart(heads), [0, 0, heads, -1]),
-  ),
-  ...(attentions.some(({ mask }) => mask !== undefined)
-    ? [constant(ONES, [1, 1]), constant(TOKENS, [1])]
-    : []),
-];
+export function constantNodes(attentions: readonly Attention[]): NodeProto[] {
+  const shapes = new Map<string, readonly number[]>();
+  for (const { heads, headSize, valueSize, mask } of attentions) {
+    for (const size of [headSize, valueSize]) shapes.set(joined(heads, size), [0, 0, heads * size]);
+    shapes.set(apart(heads, valueSize), [0, 0, heads, valueSize]);
+    if (mask !== undefined) shapes.set(ONES, [1, 1]).set(TOKENS, [1]);
+  }
+  return [...shapes].map(([name, sizes]) => constant(name, sizes));
+}
 
-const apart = (heads: number): string => `lehr.attention.heads${heads}`;
+const joined = (heads: number, size: number): string => `lehr.attention.joined.${heads * size}`;
+const apart = (heads: number, size: number): string => `lehr.attention.apart.${heads}.${size}`;
 
 /** For the last node of each attention: the nodes that take the place of all of its nodes. */
 export const fusedNodes = (attentions: readonly Attention[]): Map<NodeProto, NodeProto[]> =>
   new Map(attentions.map((attention, at) => [attention.last, fuse(attention, `lehr.attention.${at}`)]));
 
-function fuse({ queries, keys, values, mask, heads, scale, last }: Attention, name: string): NodeProto[] {
-  const inputs = [queries, keys, values].map((value, i) => ({ value, joined: `${name}.${i}` }));
+function fuse(attention: Attention, name: string): NodeProto[] {
+  const { queries, keys, values, mask, heads, headSize, valueSize, scale, last } = attention;
+  const inputs = [
+    { value: queries, size: headSize, to: `${name}.queries` },
+    { value: keys, size: headSize, to: `${name}.keys` },
+    { value: values, size: valueSize, to: `${name}.values` },
+  ];
   return [
-    ...inputs.map(({ value, joined }) => reshape(value, JOINED, joined)),
+    ...inputs.map(({ value, size, to }) => reshape(value, joined(heads, size), to)),
     ...(mask === undefined ? [] : expandMask(mask, `${name}.mask`, queries, keys)),
     {
       domain: DOMAIN,
       opType: 'MultiHeadAttention',
       name,
-      input: [...inputs.map(({ joined }) => joined), ...(mask === undefined ? [] : ['', '', `${name}.mask`])],
+      input: [...inputs.map(({ to }) => to), ...(mask === undefined ? [] : ['', '', `${name}.mask`])],
       output: [`${name}.result`],
       attribute: [
         { name: 'num_heads', type: ATTRIBUTE_TYPE.int, i: heads },
         { name: 'scale', type: ATTRIBUTE_TYPE.float, f: scale },
       ],
     },
-    reshape(`${name}.result`, apart(heads), last.output?.[0] ?? ''),
+    reshape(`${name}.result`, apart(heads, valueSize), last.output?.[0] ?? ''),
   ];
 }
 

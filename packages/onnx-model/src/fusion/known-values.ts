@@ -20,6 +20,7 @@ export class KnownValues {
   readonly #index: GraphIndex;
   readonly #elements = new Map<string, Elements | undefined>();
   readonly #dims = new Map<string, Dims | undefined>();
+  readonly #lastDims = new Map<string, number | undefined>();
 
   constructor(index: GraphIndex) {
     this.#index = index;
@@ -43,6 +44,11 @@ export class KnownValues {
 
   /** The last dimension, which may be known where the number of dimensions is not. */
   lastDim(value: string): number | undefined {
+    if (!this.#lastDims.has(value)) this.#lastDims.set(value, this.#findLastDim(value));
+    return this.#lastDims.get(value);
+  }
+
+  #findLastDim(value: string): number | undefined {
     const known = this.dims(value)?.at(-1);
     const node = known ? undefined : this.#index.producer(value);
     if (!node || node.domain) return known;
@@ -98,7 +104,7 @@ export class KnownValues {
       case 'Shape':
         return this.#shapeElements(node, first);
       case 'Gather':
-        return pick(this.#elementsOf(first), this.elements(second));
+        return this.#gathered(node, first, second);
       case 'Slice':
         return this.#sliced(node, first);
       case 'Concat':
@@ -123,10 +129,23 @@ export class KnownValues {
     return dims && { values: dims.slice(start, end ? toNumber(end.i) : undefined), isInteger: true };
   }
 
+  /** From a list, whose axis can only be 0. Of a Shape, the number of elements that are picked is known even where the elements are not. */
+  #gathered(node: NodeProto, from: string, at: string): Elements | undefined {
+    const elements = this.#elementsOf(from);
+    if (toNumber(attribute(node, 'axis')?.i) !== 0) return undefined;
+    return elements || this.#index.producedBy(from, 'Shape') ? pick(elements, this.elements(at)) : undefined;
+  }
+
   #sliced({ input }: NodeProto, from: string): Elements | undefined {
     const elements = this.#elementsOf(from);
-    const [start, end, , step] = (input ?? []).slice(1).map((each) => this.scalar(each));
-    const isPlain = start !== undefined && end !== undefined && (step ?? 1) === 1;
+    const [start, end, axis, step] = (input ?? [])
+      .slice(1)
+      .map((each) => (each ? this.scalar(each) : 'absent'));
+    const isPlain =
+      typeof start === 'number' &&
+      typeof end === 'number' &&
+      (axis === undefined || axis === 'absent' || axis === 0) &&
+      (input?.[4] ? step === 1 : true);
     return elements && isPlain ? { ...elements, values: elements.values.slice(start, end) } : undefined;
   }
 
@@ -149,7 +168,7 @@ export class KnownValues {
         return permuted(this.dims(first), permutation(node));
       default:
         if (ELEMENTWISE.includes(node.opType ?? '')) return broadcast(this.dims(first), this.dims(second));
-        if (SAME_RANK.includes(node.opType ?? '')) return this.dims(first)?.map(() => undefined);
+        if (keepsRank(node)) return this.dims(first)?.map(() => undefined);
         return SAME_SHAPE.includes(node.opType ?? '') ? this.dims(first) : undefined;
     }
   }
@@ -160,8 +179,11 @@ const MAX_HOPS = 1000;
 const FLOAT_TYPES: readonly number[] = [DATA_TYPE.float32, DATA_TYPE.float16];
 const ELEMENTWISE = ['Add', 'Sub', 'Mul', 'Div'];
 const SAME_SHAPE = 'Identity Cast LayerNormalization Softmax Sigmoid Erf Gelu Tanh Relu Sqrt Pow'.split(' ');
-/** ReduceMean with the default of its `keepdims`, as layer normalisations have it. */
-const SAME_RANK = 'Slice Split ReduceMean'.split(' ');
+
+const keepsRank = (node: NodeProto): boolean =>
+  node.opType === 'Slice' ||
+  node.opType === 'Split' ||
+  (node.opType === 'ReduceMean' && (attribute(node, 'keepdims')?.i ?? 1) !== 0);
 
 export const attribute = (node: NodeProto, name: string) =>
   node.attribute?.find((each) => each.name === name);
@@ -174,9 +196,15 @@ const INTEGERS: readonly number[] = [DATA_TYPE.int64, DATA_TYPE.int32];
 /** Longer ones are weights, of which nothing here asks. */
 const MAX_ELEMENTS = 16;
 
+/** Undefined for a longer list, for a table, and for values that are in another file. */
 function readElements(tensor: TensorProto | null | undefined): Elements | undefined {
-  const dims = (tensor?.dims ?? []).map(toNumber);
-  if (!tensor || dims.length > 1 || (dims[0] ?? 1) > MAX_ELEMENTS) return undefined;
+  const size = tensor?.dims?.length ? toNumber(tensor.dims[0]) : 1;
+  if (!tensor || (tensor.dims?.length ?? 0) > 1 || size > MAX_ELEMENTS) return undefined;
+  const elements = storedElements(tensor);
+  return elements?.values.length === size ? elements : undefined;
+}
+
+function storedElements(tensor: TensorProto): Elements | undefined {
   const isInteger = INTEGERS.includes(tensor.dataType ?? 0);
   const raw = tensor.rawData?.length ? Uint8Array.from(tensor.rawData).buffer : undefined;
   switch (tensor.dataType) {
@@ -195,7 +223,6 @@ function readElements(tensor: TensorProto | null | undefined): Elements | undefi
   }
 }
 
-/** How many there are is known even where they are picked from something unknown. */
 function pick(
   from: Elements | undefined,
   at: readonly (number | undefined)[] | undefined,

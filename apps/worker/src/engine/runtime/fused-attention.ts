@@ -85,8 +85,8 @@ const [ROWS, QUERIES, KEYS] = [2, 6, 10];
 const TOLERANCE = 1e-5;
 /** Half of the last bit of half precision, as a share of a value. */
 const HALF_ROUNDING = 2 ** -11;
-/** Products of queries and keys with such values are beyond 65504, the largest number of half precision, before they are scaled. */
-const LARGE = 48;
+/** The largest number of half precision. */
+const HALF_MAX = 65_504;
 
 async function problemOf(
   piece: AttentionPiece,
@@ -95,16 +95,16 @@ async function problemOf(
 ): Promise<string | undefined> {
   const isHalf = attention.type === DATA_TYPE.float16;
   try {
-    const inputs = inputsOf(attention, 1);
+    const inputs = inputsOf(attention);
     const feeds = feedsOf(inputs, attention);
-    const original = floatValues(await run(piece.original, feeds));
-    const fused = floatValues(await run(piece.fused, feeds));
+    const original = floatValues(await run(piece.original(), feeds));
+    const fused = floatValues(await run(piece.fused(), feeds));
     const problem = isHalf
       ? furtherFrom(attentionOf(inputs, attention), original, fused)
       : differs(original, fused, TOLERANCE);
     if (problem !== undefined || !isHalf) return problem;
-    const large = feedsOf(inputsOf(attention, LARGE), attention);
-    return allFinite(floatValues(await run(piece.fused, large)))
+    const large = feedsOf(overflowing(attention), attention);
+    return allFinite(floatValues(await run(piece.fused(), large)))
       ? undefined
       : 'fused, it overflows half precision';
   } catch (error) {
@@ -128,16 +128,25 @@ function furtherFrom(exact: Float32Array, original: Float32Array, fused: Float32
     : `fused, it differs by ${error} from the exact result, at most ${allowed} allowed`;
 }
 
+/** The product of each query and key is twice the largest number of half precision, before it is scaled. */
+function overflowing(attention: Attention): AttentionInputs {
+  const value = Math.sqrt((2 * HALF_MAX) / attention.headSize);
+  const inputs = inputsOf(attention);
+  const { queries, keys } = inputs;
+  return {
+    ...inputs,
+    queries: { ...queries, data: queries.data.map(() => value) },
+    keys: { ...keys, data: keys.data.map(() => value) },
+  };
+}
+
 const largestOf = (values: Float32Array): number =>
   values.reduce((largest, value) => Math.max(largest, Math.abs(value)), 0);
 
-function inputsOf({ heads, headSize, valueSize, mask }: Attention, amplitude: number): AttentionInputs {
+function inputsOf({ heads, headSize, valueSize, mask }: Attention): AttentionInputs {
   const wave = (dims: readonly number[], phase: number) => ({
     dims,
-    data: Float32Array.from(
-      { length: elementCount(dims) },
-      (_, i) => amplitude * Math.sin(i * i * 0.7 + i + phase),
-    ),
+    data: Float32Array.from({ length: elementCount(dims) }, (_, i) => Math.sin(i * i * 0.7 + i + phase)),
   });
   const hidden = Float32Array.from({ length: ROWS * QUERIES * KEYS }, (_, i) => (i % 7 === 3 ? -1e4 : 0));
   return {

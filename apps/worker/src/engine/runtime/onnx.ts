@@ -5,11 +5,10 @@ import { env, InferenceSession, Tensor as OrtTensor } from 'onnxruntime-node';
 import { EXACT_INT8, withExactBranches } from './exact-int8.ts';
 import { checkExternalData } from './external-data.ts';
 import { checkPlacement, FirstRunProfile } from './first-run-profile.ts';
-import { withFusedAttention } from './fused-attention.ts';
+import { openFused } from './fused-session.ts';
 import { checkFeeds } from './graph-values.ts';
 import { missingLibrary } from './provider-library.ts';
 import type {
-  Fusion,
   GraphSource,
   InferenceRuntime,
   LoadOptions,
@@ -40,7 +39,11 @@ export const onnxRuntime: InferenceRuntime = {
     const refusals: Error[] = [];
     for (const provider of options.providers) {
       try {
-        return await openFused(exact, provider, options, reasonsOf(refusals));
+        const missing = missingLibrary(provider);
+        if (missing) throw new Error(`its library ${missing} is not installed`);
+        const open = (source: GraphSource) => openOn(provider, source, options, reasonsOf(refusals));
+        if (!isFused(exact, provider, options)) return await open(exact);
+        return await openFused(exact, { open, run: (model, feeds) => runOnce(model, provider, feeds) });
       } catch (cause) {
         refusals.push(new Error(`${provider}: ${messageOf(cause)}`, { cause }));
       }
@@ -53,29 +56,6 @@ export const onnxRuntime: InferenceRuntime = {
 };
 
 const reasonsOf = (refusals: readonly Error[]): string[] => refusals.map(({ message }) => message);
-
-/** Opens the graph with fused attentions where the provider has them and they agree with the file's, and as it is otherwise. */
-async function openFused(
-  graph: GraphSource,
-  provider: Provider,
-  options: LoadOptions,
-  refusals: readonly string[],
-): Promise<OnnxSession> {
-  const missing = missingLibrary(provider);
-  if (missing) throw new Error(`its library ${missing} is not installed`);
-  if (!isFused(graph, provider, options)) return open(graph, provider, options, { refusals });
-  const { source, fusion } = await withFusedAttention(graph, (model, feeds) =>
-    runOnce(model, provider, feeds),
-  );
-  try {
-    return await open(source, provider, options, { refusals, ...(fusion && { fusion }) });
-  } catch (error) {
-    if (!fusion?.attentions) throw error;
-    const reason = `the graph does not open with them fused: ${messageOf(error)}`;
-    const left = { ...fusion.left, [reason]: fusion.attentions };
-    return open(graph, provider, options, { refusals, fusion: { attentions: 0, left } });
-  }
-}
 
 /** TensorRT takes no operators but ONNX's own. A prepared graph is as it was prepared. */
 const isFused = (
@@ -107,11 +87,11 @@ async function runOnce(
  * Loads on this provider alone: from a list, ONNX Runtime would choose without saying which. Nodes that the provider does
  * not support still run on the CPU; the placement of the first run shows them.
  */
-async function open(
-  graph: GraphSource,
+async function openOn(
   provider: Provider,
+  graph: GraphSource,
   options: LoadOptions,
-  origin: Pick<SessionOrigin, 'refusals' | 'fusion'>,
+  refusals: readonly string[],
 ): Promise<OnnxSession> {
   const profile = (options.reportPlacement ?? provider !== 'cpu') ? new FirstRunProfile() : undefined;
   const sessionOptions: InferenceSession.SessionOptions = {
@@ -134,7 +114,7 @@ async function open(
     const session = await (graph.bytes
       ? InferenceSession.create(graph.bytes, sessionOptions)
       : InferenceSession.create(graph.path, sessionOptions));
-    return new OnnxSession(graph, session, { ...origin, provider, profile });
+    return new OnnxSession(graph, session, { provider, refusals, profile });
   } catch (error) {
     profile?.remove();
     throw error;
@@ -163,7 +143,6 @@ const spinning = ({ spin = true }: LoadOptions) => ({
 interface SessionOrigin {
   readonly provider: Provider;
   readonly refusals: readonly string[];
-  readonly fusion?: Fusion;
   readonly profile: FirstRunProfile | undefined;
 }
 
@@ -173,7 +152,6 @@ class OnnxSession implements RuntimeSession {
   readonly inputs: readonly ValueInfo[];
   readonly outputs: readonly ValueInfo[];
   readonly isPrepared: boolean;
-  readonly fusion?: Fusion;
   readonly #path: string;
   #session: InferenceSession | undefined;
   /** Set until the first run has ended. */
@@ -187,7 +165,6 @@ class OnnxSession implements RuntimeSession {
     this.#profile = origin.profile;
     this.provider = origin.provider;
     this.refusals = origin.refusals;
-    if (origin.fusion) this.fusion = origin.fusion;
     this.inputs = session.inputMetadata.map(toValueInfo);
     this.outputs = session.outputMetadata.map(toValueInfo);
   }

@@ -1,0 +1,100 @@
+/** A session whose attentions are fused where that works, and as in the file otherwise: when they disagree, do not open, or a run fails. */
+import { LehrError } from '@lehr/shared';
+import { type RunModel, withFusedAttention } from './fused-attention.ts';
+import type { Fusion, GraphSource, Placement, RuntimeSession } from './runtime.ts';
+import type { Tensor } from './tensor.ts';
+
+interface Opening {
+  /** Opens a form of the graph. */
+  open(source: GraphSource): Promise<RuntimeSession>;
+  /** Runs a small model on the same provider. */
+  readonly run: RunModel;
+}
+
+/** Throws what opening the graph as in its file throws. */
+export async function openFused(graph: GraphSource, { open, run }: Opening): Promise<RuntimeSession> {
+  let fusion: Fusion | undefined;
+  try {
+    const fused = await withFusedAttention(graph, run);
+    fusion = fused.fusion;
+    if (fusion && fusion.attentions > 0)
+      return new FusedSession(await open(fused.source), fusion, () => open(graph));
+  } catch (error) {
+    // Also what a damaged graph makes of the search for attentions: whether it can be opened is for ONNX Runtime to say.
+    fusion = unfused(fusion, `the graph does not open with them fused: ${messageOf(error)}`);
+  }
+  const session = await open(graph);
+  return fusion ? new FusedSession(session, fusion) : session;
+}
+
+/** Those that were fused are as in the file after all. */
+const unfused = ({ attentions, left }: Fusion = { attentions: 1, left: {} }, reason: string): Fusion => ({
+  attentions: 0,
+  left: { ...left, [reason]: attentions },
+});
+
+const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));
+
+class FusedSession implements RuntimeSession {
+  #session: RuntimeSession;
+  #fusion: Fusion;
+  /** Opens the graph as in its file; absent when it is so already. */
+  #reopen: (() => Promise<RuntimeSession>) | undefined;
+
+  constructor(session: RuntimeSession, fusion: Fusion, reopen?: () => Promise<RuntimeSession>) {
+    this.#session = session;
+    this.#fusion = fusion;
+    this.#reopen = reopen;
+  }
+
+  get provider() {
+    return this.#session.provider;
+  }
+
+  get refusals(): readonly string[] {
+    return this.#session.refusals;
+  }
+
+  get inputs() {
+    return this.#session.inputs;
+  }
+
+  get outputs() {
+    return this.#session.outputs;
+  }
+
+  get isPrepared(): boolean {
+    return this.#session.isPrepared ?? false;
+  }
+
+  get placement(): Placement | undefined {
+    return this.#session.placement;
+  }
+
+  get fusion(): Fusion {
+    return this.#fusion;
+  }
+
+  /** A fused attention wants sizes that the file's may not need, such as as many rows of keys as of queries. */
+  async run(
+    feeds: Readonly<Record<string, Tensor>>,
+    outputs?: readonly string[],
+  ): Promise<Record<string, Tensor>> {
+    try {
+      return await this.#session.run(feeds, outputs);
+    } catch (error) {
+      const reopen = this.#reopen;
+      if (!reopen || !(error instanceof LehrError) || error.code !== 'engine-failed') throw error;
+      this.#reopen = undefined;
+      await this.#session.close();
+      this.#session = await reopen();
+      this.#fusion = unfused(this.#fusion, `the graph does not run with them fused: ${error.message}`);
+      return this.#session.run(feeds, outputs);
+    }
+  }
+
+  close(): Promise<void> {
+    this.#reopen = undefined;
+    return this.#session.close();
+  }
+}
