@@ -1,7 +1,7 @@
 /** A session whose attentions are fused where that works, and as in the file otherwise: when they disagree, do not open, or a run fails. */
 import { LehrError } from '@lehr/shared';
 import { type RunModel, withFusedAttention } from './fused-attention.ts';
-import type { Fusion, GraphSource, Placement, RuntimeSession } from './runtime.ts';
+import type { Fusion, GraphSource, Placement, RuntimeSession, ValueInfo } from './runtime.ts';
 import type { Tensor } from './tensor.ts';
 
 interface Opening {
@@ -36,35 +36,24 @@ const unfused = ({ attentions, left }: Fusion = { attentions: 1, left: {} }, rea
 const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));
 
 class FusedSession implements RuntimeSession {
+  // Of both forms of the graph.
+  readonly provider: RuntimeSession['provider'];
+  readonly refusals: readonly string[];
+  readonly inputs: readonly ValueInfo[];
+  readonly outputs: readonly ValueInfo[];
   #session: RuntimeSession;
   #fusion: Fusion;
   /** Opens the graph as in its file; absent when it is so already. */
   #reopen: (() => Promise<RuntimeSession>) | undefined;
 
   constructor(session: RuntimeSession, fusion: Fusion, reopen?: () => Promise<RuntimeSession>) {
+    this.provider = session.provider;
+    this.refusals = session.refusals;
+    this.inputs = session.inputs;
+    this.outputs = session.outputs;
     this.#session = session;
     this.#fusion = fusion;
     this.#reopen = reopen;
-  }
-
-  get provider() {
-    return this.#session.provider;
-  }
-
-  get refusals(): readonly string[] {
-    return this.#session.refusals;
-  }
-
-  get inputs() {
-    return this.#session.inputs;
-  }
-
-  get outputs() {
-    return this.#session.outputs;
-  }
-
-  get isPrepared(): boolean {
-    return this.#session.isPrepared ?? false;
   }
 
   get placement(): Placement | undefined {
