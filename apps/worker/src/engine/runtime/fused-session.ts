@@ -11,6 +11,9 @@ interface Opening {
   readonly run: RunModel;
 }
 
+/** A graph that is a link has its weights copied into `bytes`: too much to keep for a run that may fail. */
+const MAX_KEPT_BYTES = 64 * 1024 * 1024;
+
 /** Throws what opening the graph as in its file throws. */
 export async function openFused(graph: GraphSource, { open, run }: Opening): Promise<RuntimeSession> {
   let fusion: Fusion | undefined;
@@ -18,7 +21,7 @@ export async function openFused(graph: GraphSource, { open, run }: Opening): Pro
     const fused = await withFusedAttention(graph, run);
     fusion = fused.fusion;
     if (fusion && fusion.attentions > 0)
-      return new FusedSession(await open(fused.source), fusion, () => open(graph));
+      return new FusedSession(await open(fused.source), fusion, reopening(graph, open));
   } catch (error) {
     // Also what a damaged graph makes of the search for attentions: whether it can be opened is for ONNX Runtime to say.
     fusion = unfused(fusion, `the graph does not open with them fused: ${messageOf(error)}`);
@@ -26,6 +29,9 @@ export async function openFused(graph: GraphSource, { open, run }: Opening): Pro
   const session = await open(graph);
   return fusion ? new FusedSession(session, fusion) : session;
 }
+
+const reopening = (graph: GraphSource, open: Opening['open']): (() => Promise<RuntimeSession>) | undefined =>
+  (graph.bytes?.byteLength ?? 0) > MAX_KEPT_BYTES ? undefined : () => open(graph);
 
 /** Those that were fused are as in the file after all. */
 const unfused = ({ attentions, left }: Fusion = { attentions: 1, left: {} }, reason: string): Fusion => ({
@@ -43,7 +49,7 @@ class FusedSession implements RuntimeSession {
   readonly outputs: readonly ValueInfo[];
   #session: RuntimeSession;
   #fusion: Fusion;
-  /** Opens the graph as in its file; absent when it is so already. */
+  /** Opens the graph as in its file; absent when it is so already, or would need a copy of the weights. */
   #reopen: (() => Promise<RuntimeSession>) | undefined;
 
   constructor(session: RuntimeSession, fusion: Fusion, reopen?: () => Promise<RuntimeSession>) {
