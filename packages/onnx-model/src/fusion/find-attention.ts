@@ -33,16 +33,10 @@ export interface Attention {
   readonly last: NodeProto;
 }
 
-interface UnknownAttention {
-  /** Of the Softmax. */
-  readonly node: string;
-  readonly reason: string;
-}
-
 export interface FoundAttentions {
   readonly found: readonly Attention[];
-  /** Every other Softmax. */
-  readonly unknown: readonly UnknownAttention[];
+  /** For every other Softmax, why it is not known as one. */
+  readonly unknown: readonly string[];
 }
 
 /** Looks at the graph itself, not at its branches. Changes nothing. */
@@ -51,12 +45,11 @@ export function findAttentions(stored: StoredModel): FoundAttentions {
   const opset = stored.model.opsetImport?.find(({ domain }) => !domain)?.version;
   const search = new Search(index, new KnownValues(index), toNumber(opset));
   const found: Attention[] = [];
-  const unknown: UnknownAttention[] = [];
+  const unknown: string[] = [];
   for (const node of stored.graph.node ?? []) {
     if (!isOperator(node, 'Softmax')) continue;
     const result = search.around(node);
-    if (typeof result === 'string')
-      unknown.push({ node: node.name || (node.output?.[0] ?? ''), reason: result });
+    if (typeof result === 'string') unknown.push(result);
     else found.push(result);
   }
   return { found, unknown };
@@ -210,7 +203,7 @@ interface Sizes {
   readonly type: number;
 }
 
-/** Of all heads together: four times the largest text encoders'. More is a damaged file, and would need much memory to compare. */
+/** Of all heads together. Known models have a few thousand; a damaged file may have more, which would need much memory to compare. */
 const MAX_WIDTH = 16_384;
 
 const isOperator = (node: NodeProto | undefined, opType: string): node is NodeProto =>

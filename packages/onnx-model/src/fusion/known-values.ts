@@ -136,17 +136,14 @@ export class KnownValues {
     return elements || this.#index.producedBy(from, 'Shape') ? pick(elements, this.elements(at)) : undefined;
   }
 
+  /** Of a list, from its start to its end, one by one. */
   #sliced({ input }: NodeProto, from: string): Elements | undefined {
     const elements = this.#elementsOf(from);
-    const [start, end, axis, step] = (input ?? [])
-      .slice(1)
-      .map((each) => (each ? this.scalar(each) : 'absent'));
-    const isPlain =
-      typeof start === 'number' &&
-      typeof end === 'number' &&
-      (axis === undefined || axis === 'absent' || axis === 0) &&
-      (input?.[4] ? step === 1 : true);
-    return elements && isPlain ? { ...elements, values: elements.values.slice(start, end) } : undefined;
+    const [, start = '', end = '', axis = '', step = ''] = input ?? [];
+    const [first, last] = [this.scalar(start), this.scalar(end)];
+    const isPlain = (axis === '' || this.scalar(axis) === 0) && (step === '' || this.scalar(step) === 1);
+    if (!elements || first === undefined || last === undefined || !isPlain) return undefined;
+    return { ...elements, values: elements.values.slice(first, last) };
   }
 
   #findDims(value: string): Dims | undefined {

@@ -30,7 +30,7 @@ import {
 /** Runs a model once and returns its only output. */
 export type RunModel = (model: Uint8Array, feeds: Readonly<Record<string, Tensor>>) => Promise<Tensor>;
 
-export interface FusedGraph {
+interface FusedGraph {
   readonly source: GraphSource;
   /** Absent where the graph has no attention. */
   readonly fusion?: Fusion;
@@ -43,7 +43,7 @@ export async function withFusedAttention(source: GraphSource, run: RunModel): Pr
   if (found.length + unknown.length === 0) return { source };
   const problems = await compareAll(found, attentionPieces(stored, found), run);
   const agreeing = found.filter((_, i) => problems[i] === undefined);
-  const reasons = [...unknown.map(({ reason }) => reason), ...problems.flatMap((problem) => problem ?? [])];
+  const reasons = [...unknown, ...problems.flatMap((problem) => problem ?? [])];
   const fusion = { attentions: agreeing.length, left: countOf(reasons) };
   if (agreeing.length === 0) return { source, fusion };
   fuseAttentions(stored, agreeing);
@@ -101,7 +101,7 @@ async function problemOf(
     const fused = floatValues(await run(piece.fused(), feeds));
     const problem = isHalf
       ? furtherFrom(attentionOf(inputs, attention), original, fused)
-      : differs(original, fused, TOLERANCE);
+      : differs(original, fused);
     if (problem !== undefined || !isHalf) return problem;
     const large = feedsOf(overflowing(attention), attention);
     return allFinite(floatValues(await run(piece.fused(), large)))
@@ -112,11 +112,11 @@ async function problemOf(
   }
 }
 
-function differs(original: Float32Array, fused: Float32Array, tolerance: number): string | undefined {
+function differs(original: Float32Array, fused: Float32Array): string | undefined {
   const share = largestDifference(original, fused) / largestOf(original);
-  return share <= tolerance
+  return share <= TOLERANCE
     ? undefined
-    : `fused, it differs by ${share} of its largest value, at most ${tolerance} allowed`;
+    : `fused, it differs by ${share} of its largest value, at most ${TOLERANCE} allowed`;
 }
 
 /** In half precision both differ from the exact result; the fused one may not differ more. */
