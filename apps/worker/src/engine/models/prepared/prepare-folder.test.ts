@@ -2,6 +2,7 @@ import { appendFile, cp, readdir, readFile, rm, utimes, writeFile } from 'node:f
 import { join } from 'node:path';
 import { writeTinyDiffusion, writeTinyWhisper } from '@lehr/demo-models';
 import { expect, test } from 'vitest';
+import { unpackTextFixture } from '../../../../../../test/support/text-fixtures.ts';
 import { tempFolder } from '../../../../../../test/support/tiny-models.ts';
 import { openDiffusionModel } from '../../diffusion/folder/diffusion-folder.ts';
 import { probeRow } from '../../diffusion/folder/load-unet.ts';
@@ -30,6 +31,25 @@ async function preparedGraphs(
   await opened.close();
   return opened.graphs.flatMap(({ graph, prepared }) => (prepared ? [graph] : []));
 }
+
+test('A prepared graph has its attentions fused, and is compared with the graph as exported', async () => {
+  const folder = await tempFolder('prepared');
+  unpackTextFixture('bert-sentences', folder, 'onnx');
+  const loaded: (boolean | undefined)[] = [];
+  const watched: InferenceRuntime = {
+    ...onnxRuntime,
+    load: (graph, options) => {
+      loaded.push(options.fuses);
+      return onnxRuntime.load(graph, options);
+    },
+  };
+  const { graphs } = await prepareFolder('text', folder, watched, CPU);
+  const [optimized] = graphs[0].optimized ?? [];
+  expect((await readFile(join(folder, optimized.path))).includes('lehr.attention.0')).toBe(true);
+  expect(graphs[0].difference).toBeLessThan(1e-5);
+  // The one that its inputs and outputs are taken from.
+  expect(loaded[0]).toBe(false);
+});
 
 const ALL = ['text_encoder', 'unet', 'vae_decoder'];
 
