@@ -1,5 +1,6 @@
 /**
- * A UNet in a process of its own, for the figures of memory. Opens the one in argv, `fused` or `exported`, and answers requests, one line of JSON each:
+ * A program that runs one UNet, so that its memory can be read from the process. Opens the path in argv, `fused` or `exported`, and answers
+ * requests, one line of JSON each:
  *
  *   {}                     what opening took
  *   { "keep": FILE }       runs two rows of 512x512 and writes the prediction to the file

@@ -2,8 +2,8 @@
  * The engine: pictures (diffusion/), windows of audio (whisper/) and texts (text/) take turns on one device. Samples arrive as
  * messages, and their results leave as messages; queues and stores are the worker's part.
  *
- * Bulk samples have lanes apart from those of the other classes. These lanes pause while the others have work, but for a turn now and then (lanes/turns.ts): a pause costs nothing,
- * because the samples stay in memory as they are after their last step.
+ * Bulk samples have lanes apart from those of the other classes. These lanes pause while the others have work, but for a turn now and
+ * then (lanes/turns.ts): a pause costs nothing, because the samples stay in memory as they are after their last step.
  */
 import { toPlainError } from '@lehr/shared';
 import { DiffusionLanes } from './diffusion/lane/diffusion-lanes.ts';

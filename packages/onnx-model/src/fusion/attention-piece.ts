@@ -1,4 +1,4 @@
-/** An attention as a small model of its own, as its graph has it and fused, so that both can run on the same inputs and be compared. */
+/** Two small models for an attention, one with the nodes of its graph and one with the fused node, to run both on the same inputs. */
 import { hash } from 'node:crypto';
 import { encode } from '../codec.ts';
 import {

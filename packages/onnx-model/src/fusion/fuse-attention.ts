@@ -1,10 +1,12 @@
 /**
  * Writes an attention as one node of ONNX Runtime, which makes no matrix of all scores:
  *
- *   queries, keys, values ── Reshape [batch, tokens, heads x head size] ── MultiHeadAttention ── Reshape [batch, tokens, heads, head size] ── result
+ *   queries ── Reshape ─┐
+ *   keys ───── Reshape ─┼ MultiHeadAttention ── Reshape ── result
+ *   values ─── Reshape ─┘
  *
- * The Reshapes copy nothing, and fail when the sizes of heads were not understood. The node wants a mask for each query and key; exporters also write one that is broadcast, so the mask is
- * expanded first:
+ * The Reshapes join heads and head size to one dimension, and part them again. They copy nothing, and fail when the sizes of heads were not
+ * understood. The node wants a mask for each query and key; exporters also write one that is broadcast, so the mask is expanded first:
  *
  *   mask ── Expand [1, 1, tokens of the queries, tokens of the keys] ── MultiHeadAttention
  */

@@ -1,6 +1,6 @@
 /**
- * The keys Lehr writes in Redis besides BullMQ's own, and those that only scripts know (planned.lua). All carry one hash tag, so that scripts may touch several of
- * them on a Redis Cluster too (one slot: Cluster gives no scale-out here).
+ * The keys Lehr writes in Redis besides BullMQ's own, and those that only scripts know (planned.lua). All carry one hash tag, so that
+ * scripts may touch several of them on a Redis Cluster too (one slot: Cluster gives no scale-out here).
  */
 
 import type { FileId, JobId, TenantId, WorkerId } from '../base/ids.ts';

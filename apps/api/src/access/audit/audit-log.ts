@@ -1,6 +1,6 @@
 /**
- * The audit log: a stream in Redis that is appended to, and cut off at its old end. The scripts that make a change append its entry themselves
- * (`append_audit`), so the log has no gap; this class reads it, and appends what is no change.
+ * The audit log: a stream in Redis that is appended to, and cut off at its old end. The scripts that make a change append its entry
+ * themselves (`append_audit`), so the log has no gap; this class reads it, and appends what is no change.
  */
 import { readFileSync } from 'node:fs';
 import { type AuditAction, type AuditEntry, type AuditFacts, AuditFactsSchema } from '@lehr/shared';

@@ -1,7 +1,7 @@
 /**
  * Shares one device between several kinds of work: lanes of different shapes, encoding prompts and decoding latents. A turn
- * is one step, one picture, one call of Whisper or one run of texts. The next turn goes to the kind that has used the least device time, so a pile of pictures
- * to decode never stalls a lane, and a full lane never stalls them.
+ * is one step, one picture, one call of Whisper or one run of texts. The next turn goes to the kind that has used the least device time,
+ * so a pile of pictures to decode never stalls a lane, and a full lane never stalls them.
  */
 
 /** Bulk work that has paused for so long gets one turn, so that the jobs of a worker that is never idle still end. */

@@ -13,7 +13,10 @@ interface SampleBase {
   readonly lane: string;
   /** That of its job, standard when absent. Bulk samples pause while others have work. */
   readonly priority?: PriorityClass;
-  /** The most samples that may be in one step or run with it, itself included; for speech, in its lane. Reduced for a job that was in a batch that crashed. */
+  /**
+   * The most samples that may be in one step or run with it, itself included; for speech, in its lane. Reduced for a job that was in a
+   * batch that crashed.
+   */
   readonly maxBatchMates: number;
 }
 
