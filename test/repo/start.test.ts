@@ -128,7 +128,12 @@ test('With --workers auto the first picture starts the first worker, and nothing
   await lehr.logs('fleet has a worker', 1);
   const key = readFileSync(join(home, 'api-key'), 'utf8').trim();
   expect((await drawn(url, key)).status).toBe('succeeded');
-  expect(await get(`${url}/v1/scale/all`, key)).toMatchObject({ pool: 'all', workers: { live: 1 } });
+  // The answer may be from before the worker's first report: it is some seconds old at most.
+  await vi.waitFor(
+    async () =>
+      expect(await get(`${url}/v1/scale/all`, key)).toMatchObject({ pool: 'all', workers: { live: 1 } }),
+    { timeout: 10_000, interval: 200 },
+  );
   await endsCleanly(lehr, () => lehr.terminate());
 });
 
