@@ -1,6 +1,7 @@
-/** How long a worker waits between two steps to claim eight jobs of one group. */
-import { newJobId, newWorkerId } from '../../packages/shared/src/index.ts';
-import { Claimer, GroupQueues } from '../../packages/shared/src/queue/index.ts';
+/** How long a worker waits between two steps to claim and start eight jobs of one group. */
+import { newJobId, newWorkerId, type TenantId } from '../../packages/shared/src/index.ts';
+import { AttemptStore, GroupQueues } from '../../packages/shared/src/queue/index.ts';
+import { type NewJob, RecordStore } from '../../packages/shared/src/records/index.ts';
 import { keysOf, openRedis } from '../../packages/shared/src/redis/index.ts';
 import { FSYNC_EVERY_SECOND, startRedis } from '../../test/support/redis-server.ts';
 import type { SampledFigure } from './harness.ts';
@@ -8,6 +9,19 @@ import type { SampledFigure } from './harness.ts';
 const GROUP = 'diffusion.bench@1.512x512';
 const CLAIMED = 8;
 const SAMPLES = 2000;
+
+const newBenchJob = (): NewJob => ({
+  id: newJobId(),
+  tenant: 'default' as TenantId,
+  type: 'text-to-image',
+  model: 'bench@1',
+  queue: GROUP,
+  priority: 'standard',
+  cost: 1200,
+  input: { prompt: 'a lighthouse on a rock in the evening' },
+  metadata: {},
+  deadline_at: undefined,
+});
 
 export const figures: readonly SampledFigure[] = [
   {
@@ -19,31 +33,32 @@ export const figures: readonly SampledFigure[] = [
     open: async () => {
       const server = await startRedis(FSYNC_EVERY_SECOND);
       const keys = keysOf('bench');
-      const [commands, blocking] = [openRedis(server.url, 'worker'), openRedis(server.url, 'blocking')];
+      const commands = openRedis(server.url, 'worker');
       const queues = await GroupQueues.open(commands, keys);
-      const claimer = new Claimer({ commands, blocking, keys, queues, worker: newWorkerId('bench') });
+      const records = new RecordStore(commands, keys, { retentionMs: 60_000 });
+      const worker = newWorkerId('bench');
+      const store = new AttemptStore({ redis: commands, keys, records, worker, leaseMs: queues.leaseMs });
       const queue = queues.of(GROUP);
       return {
         samples: async () => {
           const taken: number[] = [];
           for (let i = 0; i < SAMPLES; i++) {
-            const jobs = Array.from({ length: CLAIMED }, () => ({
-              id: newJobId(),
-              type: 'bench',
-              model: 'b@1',
-              tenant: 't',
-            }));
-            await Promise.all(jobs.map((job) => queue.add(job, 1)));
+            const jobs = Array.from({ length: CLAIMED }, newBenchJob);
+            await Promise.all(jobs.map((job) => records.create(job, () => queue.add(job, 1))));
             const startedAt = performance.now();
-            const claims = await claimer.claim(GROUP, CLAIMED);
+            const started = await store.start(GROUP, CLAIMED);
             taken.push(performance.now() - startedAt);
-            if (claims.length !== CLAIMED) throw new Error(`claimed ${claims.length} of ${CLAIMED}`);
-            await Promise.all(claims.map((claim) => queue.complete(claim)));
+            if (started.length !== CLAIMED) throw new Error(`claimed ${started.length} of ${CLAIMED}`);
+            await Promise.all(
+              started.map(({ claim }) =>
+                store.end(claim, { move: 'succeed', id: claim.jobId, lease: claim.token }),
+              ),
+            );
           }
           return taken;
         },
         close: async () => {
-          for (const redis of [commands, blocking]) redis.disconnect();
+          commands.disconnect();
           await server.stop();
         },
       };

@@ -1,6 +1,6 @@
 /** What one job takes in the memory of Redis, while it waits and after its end: records, indexes and BullMQ's keys. */
 import { newJobId, newWorkerId, type TenantId } from '../../packages/shared/src/index.ts';
-import { type Claim, Claimer, firstScore, GroupQueues } from '../../packages/shared/src/queue/index.ts';
+import { AttemptStore, firstScore, GroupQueues } from '../../packages/shared/src/queue/index.ts';
 import { type NewJob, RecordStore } from '../../packages/shared/src/records/index.ts';
 import { keysOf, openRedis, type Redis } from '../../packages/shared/src/redis/index.ts';
 import { startRedis } from '../../test/support/redis-server.ts';
@@ -66,22 +66,22 @@ interface World {
   readonly redis: Redis;
   readonly records: RecordStore;
   readonly queues: GroupQueues;
-  readonly claimer: Claimer;
+  readonly store: AttemptStore;
   close(): Promise<void>;
 }
 
 async function openWorld(): Promise<World> {
   const server = await startRedis(SERVER);
   const keys = keysOf('bench');
-  const [redis, blocking] = [openRedis(server.url, 'worker'), openRedis(server.url, 'blocking')];
+  const redis = openRedis(server.url, 'worker');
   const queues = await GroupQueues.open(redis, keys);
   const records = new RecordStore(redis, keys, { retentionMs: 3_600_000 });
-  const claimer = new Claimer({ commands: redis, blocking, keys, queues, worker: WORKER });
+  const store = new AttemptStore({ redis, keys, records, worker: WORKER, leaseMs: queues.leaseMs });
   const close = async (): Promise<void> => {
-    for (const connection of [redis, blocking]) connection.disconnect();
+    redis.disconnect();
     await server.stop();
   };
-  return { redis, records, queues, claimer, close };
+  return { redis, records, queues, store, close };
 }
 
 const usedBytes = async (redis: Redis): Promise<number> =>
@@ -96,22 +96,16 @@ async function submit({ records, queues }: World, count: number): Promise<void> 
   }
 }
 
-async function finishAll({ claimer, records, queues }: World): Promise<void> {
+async function finishAll({ store }: World): Promise<void> {
   for (;;) {
-    const claims = await claimer.claim(GROUP, AT_ONCE);
-    if (claims.length === 0) return;
-    const move = (name: 'start' | 'succeed', fields: (claim: Claim) => object) =>
-      records.apply(
-        claims.map((claim) => ({
-          move: name,
-          id: claim.jobId,
-          lease: claim.token,
-          fields: fields(claim) as Record<string, string | object>,
-        })),
-      );
-    await move('start', () => ({ worker: WORKER }));
-    await move('succeed', (claim) => ({ output: output(claim.jobId), metrics: METRICS }));
-    await Promise.all(claims.map((claim) => queues.of(GROUP).complete(claim)));
+    const started = await store.start(GROUP, AT_ONCE);
+    if (started.length === 0) return;
+    await Promise.all(
+      started.map(({ claim }) => {
+        const fields = { output: output(claim.jobId), metrics: METRICS };
+        return store.end(claim, { move: 'succeed', id: claim.jobId, lease: claim.token, fields });
+      }),
+    );
   }
 }
 

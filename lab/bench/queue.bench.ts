@@ -1,7 +1,14 @@
 /** What the queue costs at scale, by Redis's own count of its time: free of other processes and of waiting for the network. */
 import { newJobId, newWorkerId, type TenantId } from '../../packages/shared/src/index.ts';
-import { Admitter, type Claim, Claimer, GroupQueues } from '../../packages/shared/src/queue/index.ts';
-import { type NewJob, RecordStore } from '../../packages/shared/src/records/index.ts';
+import {
+  Accepter,
+  AttemptStore,
+  Claimer,
+  GroupQueues,
+  type PricedJob,
+  type Started,
+} from '../../packages/shared/src/queue/index.ts';
+import { RecordStore } from '../../packages/shared/src/records/index.ts';
 import { keysOf, openRedis, type Redis } from '../../packages/shared/src/redis/index.ts';
 import { startRedis } from '../../test/support/redis-server.ts';
 import { commandTimes, cpuUs, differenceOf, printCommands } from './command-times.ts';
@@ -18,10 +25,10 @@ const WORKER = newWorkerId('bench');
 
 interface World {
   readonly redis: Redis;
-  readonly records: RecordStore;
   readonly queues: GroupQueues;
   readonly claimer: Claimer;
-  readonly admitter: Admitter;
+  readonly accepter: Accepter;
+  readonly store: AttemptStore;
   close(): Promise<void>;
 }
 
@@ -36,38 +43,33 @@ async function openWorld(): Promise<World> {
     for (const connection of [redis, blocking]) connection.disconnect();
     await server.stop();
   };
-  return { redis, records, queues, claimer, admitter: new Admitter(redis, keys), close };
+  const accepter = new Accepter(redis, keys, queues, records);
+  const store = new AttemptStore({ redis, keys, records, worker: WORKER, leaseMs: queues.leaseMs });
+  return { redis, queues, claimer, accepter, store, close };
 }
 
-/** Admits and stores a job as the API does. */
-async function post({ admitter, records, queues }: World, queue: string): Promise<void> {
-  const request = {
+/** Accepts a job as the API does. */
+async function post({ accepter }: World, queue: string): Promise<void> {
+  const job: PricedJob = {
     id: newJobId(),
     tenant: 'default' as TenantId,
     queue,
     priority: 'standard',
     cost: 1200,
-  } as const;
-  const admission = await admitter.admit(request, {
-    groups: [{ queue, cost: request.cost, workers: 9, elsewhereMs: 0, elsewhereGroups: 0 }],
+    type: 'text-to-image',
+    model: 'bench@1',
+    input: { prompt: 'a lighthouse on a rock in the evening', width: 512, height: 512, steps: 20, n: 1 },
+    metadata: {},
+    deadlineMs: undefined,
+  };
+  const { code } = await accepter.accept(job, {
+    groups: [{ queue, cost: job.cost, workers: 9, elsewhereMs: 0, elsewhereGroups: 0 }],
     maxGroups: 10_000,
     groupsWithinMs: 3_600_000,
     maxJobs: 1e6,
     maxWaitMs: 1e12,
   });
-  if (admission.code !== 'admitted') throw new Error(`not admitted: ${admission.code}`);
-  const job: NewJob = {
-    ...request,
-    type: 'text-to-image',
-    model: 'bench@1',
-    score: admission.score,
-    fair_tag: admission.startTag,
-    admitted_at: admission.now,
-    input: { prompt: 'a lighthouse on a rock in the evening', width: 512, height: 512, steps: 20, n: 1 },
-    metadata: {},
-    deadline_at: undefined,
-  };
-  await records.create(job, () => queues.of(queue).add(job, admission.score));
+  if (code !== 'admitted') throw new Error(`not admitted: ${code}`);
 }
 
 async function postMany(world: World, queue: string, count: number): Promise<void> {
@@ -76,23 +78,10 @@ async function postMany(world: World, queue: string, count: number): Promise<voi
   }
 }
 
-async function startAll({ records }: World, claims: readonly Claim[]): Promise<void> {
-  await records.apply(
-    claims.map(({ jobId, token }) => ({
-      move: 'start',
-      id: jobId,
-      lease: token,
-      fields: { worker: WORKER },
-    })),
-  );
-}
-
-async function endAll({ records, queues }: World, claims: readonly Claim[]): Promise<void> {
+async function endAll({ store }: World, started: readonly Started[]): Promise<void> {
   const fields = { output: { images: [] }, metrics: { queue_ms: 1, run_ms: 2, total_ms: 3 } };
-  for (const claim of claims) {
-    await records.apply([{ move: 'succeed', id: claim.jobId, lease: claim.token, fields }]);
-    await queues.of(claim.queue).complete(claim);
-  }
+  for (const { claim } of started)
+    await store.end(claim, { move: 'succeed', id: claim.jobId, lease: claim.token, fields });
 }
 
 /** The Redis time of `work` in us, and the longest single command, also in us. */
@@ -124,7 +113,7 @@ const figure = ({ name, unit, atMost, samples }: RedisFigure): SampledFigure => 
 /** A look of a worker that serves a thousand groups, a few of which have waiting jobs. */
 async function look(world: World): Promise<number[]> {
   for (const group of GROUPS) await post(world, group);
-  for (const group of GROUPS.slice(GROUPS_WITH_HEADS)) await world.claimer.claim(group, 1);
+  for (const group of GROUPS.slice(GROUPS_WITH_HEADS)) await world.store.start(group, 1);
   const samples: number[] = [];
   for (let i = 0; i < 100; i++) {
     const { totalUs } = await timed(world.redis, async () => {
@@ -162,7 +151,7 @@ async function complete(world: World): Promise<number[]> {
   for (let i = 0; i < 100; i++) {
     const [claim] = claims.splice(Math.floor(Math.random() * claims.length), 1);
     const { totalUs } = await timed(world.redis, async () => {
-      await world.queues.of(GROUP).complete(claim);
+      await endAll(world, [claim]);
     });
     samples.push(totalUs);
   }
@@ -181,11 +170,11 @@ async function checkStalled(world: World): Promise<number[]> {
   return samples;
 }
 
-async function claimMany(world: World): Promise<Claim[]> {
-  const claims: Claim[] = [];
+async function claimMany(world: World): Promise<Started[]> {
+  const claims: Started[] = [];
   while (claims.length < ACTIVE) {
     await postMany(world, GROUP, 1000);
-    for (let i = 0; i < 10; i++) claims.push(...(await world.claimer.claim(GROUP, 100)));
+    for (let i = 0; i < 10; i++) claims.push(...(await world.store.start(GROUP, 100)));
   }
   return claims;
 }
@@ -196,9 +185,7 @@ async function life(world: World): Promise<number[]> {
     for (let done = 0; done < jobs; done += 8) {
       await postMany(world, GROUP, 8);
       await world.claimer.findWork(['bench@1']);
-      const claims = await world.claimer.claim(GROUP, 8);
-      await startAll(world, claims);
-      await endAll(world, claims);
+      await endAll(world, await world.store.start(GROUP, 8));
     }
   };
   await run(LIVES);

@@ -3,7 +3,7 @@
  * minute, and each tenant posts 20,000 jobs, one tenant all at once and the other over the days. A new tenant comes every hour.
  */
 import { newWorkerId, type TenantId } from '../../packages/shared/src/index.ts';
-import { Claimer, GroupQueues } from '../../packages/shared/src/queue/index.ts';
+import { AttemptStore, GroupQueues } from '../../packages/shared/src/queue/index.ts';
 import { RecordStore } from '../../packages/shared/src/records/index.ts';
 import { openRedis, redisReady } from '../../packages/shared/src/redis/index.ts';
 import { largest, shares, smallest } from './figures.ts';
@@ -30,12 +30,12 @@ const AT_ONCE = 200;
 
 export async function twoTenants(url: string, days: number): Promise<TwoTenantsResult> {
   const maker = await openJobMaker(url);
-  const [commands, blocking] = [openRedis(url, 'worker'), openRedis(url, 'blocking')];
+  const commands = openRedis(url, 'worker');
   await redisReady(commands);
   const worker = newWorkerId('days');
   const queues = await GroupQueues.open(commands, keys);
-  const claimer = new Claimer({ commands, blocking, keys, queues, worker });
   const records = new RecordStore(commands, keys, { retentionMs: 60_000 });
+  const store = new AttemptStore({ redis: commands, keys, records, worker, leaseMs: queues.leaseMs });
   const submit = async (tenant: TenantId, count: number): Promise<void> => {
     for (let left = count; left > 0; left -= AT_ONCE) {
       await Promise.all(Array.from({ length: Math.min(left, AT_ONCE) }, () => maker.submit(tenant, GROUP)));
@@ -53,21 +53,21 @@ export async function twoTenants(url: string, days: number): Promise<TwoTenantsR
       waits.set(newcomer, -minute);
       await submit(newcomer, 1);
     }
-    const claims = await claimer.claim(GROUP, ROWS);
-    const move = (name: 'start' | 'succeed', fields: object) =>
-      records.apply(
-        claims.map(({ jobId: id, token: lease }) => ({ move: name, id, lease, fields: { ...fields } })),
-      );
-    const started = await move('start', { worker });
-    for (const { record } of started) {
+    const started = await store.start(GROUP, ROWS);
+    for (const { outcome } of started) {
+      const { record } = outcome ?? {};
       if (!record) throw new Error('A claimed job has no record.');
       order.push(record.tenant);
       if (waits.has(record.tenant)) waits.set(record.tenant, minute + 1 + (waits.get(record.tenant) ?? 0));
     }
-    await move('succeed', { output: { images: [] }, metrics: {} });
-    await Promise.all(claims.map((claim) => queues.of(GROUP).complete(claim)));
+    const fields = { output: { images: [] }, metrics: {} };
+    await Promise.all(
+      started.map(({ claim }) =>
+        store.end(claim, { move: 'succeed', id: claim.jobId, lease: claim.token, fields }),
+      ),
+    );
   }
-  for (const redis of [maker.redis, commands, blocking]) redis.disconnect();
+  for (const redis of [maker.redis, commands]) redis.disconnect();
   const ofBoth = order.filter((tenant) => tenant === A || tenant === B);
   const counts = shares(ofBoth, [A, B], 100).flat();
   return {

@@ -10,7 +10,7 @@ import { FleetReporter } from '../../apps/worker/src/parent/reports/fleet-report
 import { WORKER_TIMES } from '../../apps/worker/src/parent/runs/worker-parts.ts';
 import { systemClock as clock, silentLog as log, newWorkerId } from '../../packages/shared/src/index.ts';
 import { openObjectStore } from '../../packages/shared/src/objects/index.ts';
-import { Claimer, GroupQueues } from '../../packages/shared/src/queue/index.ts';
+import { AttemptStore, GroupQueues } from '../../packages/shared/src/queue/index.ts';
 import { RecordStore } from '../../packages/shared/src/records/index.ts';
 import { openRedis, redisReady } from '../../packages/shared/src/redis/index.ts';
 import { KEYS as keys } from './jobs.ts';
@@ -43,12 +43,15 @@ const REPORT_EVERY_MS = 1000;
 const OPENED_AT_ONCE = 5;
 
 // The claim of a worker is inside of its queue side, so it is measured here.
-const { claim } = Claimer.prototype;
-Claimer.prototype.claim = async function measured(this: Claimer, ...order: Parameters<typeof claim>) {
+const { start: claim } = AttemptStore.prototype;
+AttemptStore.prototype.start = async function measured(
+  this: AttemptStore,
+  ...order: Parameters<typeof claim>
+) {
   const from = performance.now();
-  const claims = await claim.apply(this, order);
+  const claimed = await claim.apply(this, order);
   claimMs.push(performance.now() - from);
-  return claims;
+  return claimed;
 };
 
 async function openWorker(): Promise<() => void> {

@@ -92,7 +92,7 @@ test('An accepted job has its position, and workers claim it', async () => {
     positions.push((await accepter.accept(jobOf({ id }), TERMS)).stored?.position);
   }
   expect(positions).toEqual([1, 2]);
-  expect(await world.claimer.claim(GROUP, 2)).toHaveLength(2);
+  expect(await world.claim(GROUP, 2)).toHaveLength(2);
 });
 
 test('A job that is refused is not stored', async () => {

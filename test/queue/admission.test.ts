@@ -84,7 +84,7 @@ async function admissionWorld(): Promise<AdmissionWorld> {
     serve: async (count) => {
       const served: string[] = [];
       for (let i = 0; i < count; i++) {
-        const [claim] = await world.claimer.claim(GROUP, 1);
+        const [claim] = await world.claim(GROUP, 1);
         const lease = newLeaseToken(world.worker);
         const [outcome] = await world.records.apply([
           { move: 'start', id: claim.jobId, lease, fields: { worker: world.worker } },
@@ -224,13 +224,13 @@ test('A job that is handed back or recovered keeps its class and its place', asy
   const world = await admissionWorld();
   const queue = world.queues.of(GROUP);
   const bulk = await world.enter({ priority: 'bulk' });
-  const [claim] = await world.claimer.claim(GROUP, 1);
+  const [claim] = await world.claim(GROUP, 1);
   const first = await world.enter({ priority: 'interactive' });
   const score = await world.redis.zscore(queue.prioritizedKey, first);
   expect(await queue.handBack(claim, 2 ** 52 + 8000)).toBe(true);
   expect(await world.redis.zrange(queue.prioritizedKey, '0', '-1')).toEqual([first, bulk]);
 
-  const [stalled] = await world.claimer.claim(GROUP, 1);
+  const [stalled] = await world.claim(GROUP, 1);
   expect(stalled.jobId).toBe(first);
   await world.redis.del(`${queue.jobKey(stalled.jobId)}:lock`);
   const second = await world.enter({ priority: 'interactive' });
@@ -286,7 +286,7 @@ test('The load of a group follows its waiting jobs when they start, end or are r
   await world.enter({ cost: 1500 });
   await world.enter({ cost: 500 });
   expect(await load()).toBe(2000);
-  const [claim] = await world.claimer.claim(GROUP, 1);
+  const [claim] = await world.claim(GROUP, 1);
   const lease = newLeaseToken(world.worker);
   const move = { id: claim.jobId, lease, fields: { worker: 'w' } };
   await world.records.apply([{ move: 'start', ...move }]);

@@ -35,7 +35,7 @@ const leaseTtl = (world: QueueWorld, id: string): Promise<number> => world.redis
 test('A lease runs out unless it is renewed', async () => {
   const world = await queueWorld(server.url, { leaseMs: 2000 });
   const [kept, left] = [await world.submit(), await world.submit()];
-  const claims = await world.claimer.claim(GROUP, 2);
+  const claims = await world.claim(GROUP, 2);
   const mine = claims.filter((claim) => claim.jobId === kept);
   await vi.waitFor(async () => {
     expect(await world.queues.of(GROUP).renew(mine)).toEqual([]);
@@ -47,14 +47,14 @@ test('A lease runs out unless it is renewed', async () => {
 test('A job whose worker died stays active until its queue is checked for stalled jobs', async () => {
   const world = await queueWorld(server.url, SHORT);
   const id = await world.submit();
-  const [claim] = await world.claimer.claim(GROUP, 1);
+  const [claim] = await world.claim(GROUP, 1);
   await world.records.apply([{ move: 'start', id, lease: claim.token, fields: { worker: 'gone' } }]);
   await vi.waitFor(async () => expect(await leaseTtl(world, id)).toBe(-2), SLOW_MACHINE);
-  expect(await world.claimer.claim(GROUP, 1)).toEqual([]);
+  expect(await world.claim(GROUP, 1)).toEqual([]);
 
   expect(await recoverUntilFound(world)).toEqual([id]);
   expect(await world.records.read(id)).toMatchObject({ state: 'queued', attempt: 1 });
-  expect(await world.claimer.claim(GROUP, 1)).toMatchObject([{ jobId: id }]);
+  expect(await world.claim(GROUP, 1)).toMatchObject([{ jobId: id }]);
 });
 
 test('Past the stall limit BullMQ hands the job out again, only marked with a deferred failure', async () => {
@@ -62,7 +62,7 @@ test('Past the stall limit BullMQ hands the job out again, only marked with a de
   const id = await world.submit();
   const marks: (string | undefined)[] = [];
   for (let stall = 0; stall < 7; stall++) {
-    const [claim] = await world.claimer.claim(GROUP, 1);
+    const [claim] = await world.claim(GROUP, 1);
     marks.push(claim.deferredFailure);
     await vi.waitFor(async () => expect(await leaseTtl(world, id)).toBe(-2), SLOW_MACHINE);
     await recoverUntilFound(world);
@@ -74,10 +74,10 @@ test('Past the stall limit BullMQ hands the job out again, only marked with a de
 test('Only the holder of the lease can finish a job; for a lost lease the call returns false and changes nothing', async () => {
   const world = await queueWorld(server.url, { stalledCheckMs: SHORT.stalledCheckMs });
   const id = await world.submit();
-  const [first] = await world.claimer.claim(GROUP, 1);
+  const [first] = await world.claim(GROUP, 1);
   await world.redis.del(leaseKey(world, id));
   await recoverUntilFound(world);
-  const [second] = await world.claimer.claim(GROUP, 1);
+  const [second] = await world.claim(GROUP, 1);
   const queue = world.queues.of(GROUP);
   expect(await queue.complete(first)).toBe(false);
   expect(await queue.handBack(first, firstScore('standard'))).toBe(false);
@@ -89,7 +89,7 @@ test('Finishing a job does not claim the next one', async () => {
   const world = await queueWorld(server.url);
   await world.submit();
   await world.submit();
-  const [claim] = await world.claimer.claim(GROUP, 1);
+  const [claim] = await world.claim(GROUP, 1);
   expect(await world.queues.of(GROUP).complete(claim)).toBe(true);
   expect(await world.claimer.findWork(['tiny@1'])).toMatchObject([{ waiting: 1 }]);
   const queue = new Queue(GROUP, { connection: world.redis, prefix: world.keys.prefix });
@@ -103,14 +103,13 @@ test('A job without a priority runs before priority 1, so every job has a priori
   onTestFinished(() => queue.close());
   await queue.add('ranked', {}, { jobId: 'ranked', priority: 1 });
   await queue.add('bare', {}, { jobId: 'bare' });
-  expect((await world.claimer.claim(GROUP, 1))[0].jobId).toBe('bare');
+  expect((await world.claim(GROUP, 1))[0].jobId).toBe('bare');
 
   const urgent = await world.submit({ priority: 'interactive' });
-  const [claim] = await world.claimer.claim(GROUP, 1);
+  const [claim] = await world.claim(GROUP, 1);
   expect(claim.jobId).toBe(urgent);
-  expect(claim.options.priority).toBeGreaterThan(0);
-  const [next] = await world.claimer.claim(GROUP, 1);
-  expect([next.jobId, next.options.priority]).toEqual(['ranked', 1]);
+  expect((await queue.getJob(urgent))?.opts.priority).toBeGreaterThan(0);
+  expect(await world.claim(GROUP, 1)).toMatchObject([{ jobId: 'ranked' }]);
 });
 
 test('A more urgent class always runs first, and jobs of one class and rank run in order of arrival', async () => {
@@ -118,14 +117,14 @@ test('A more urgent class always runs first, and jobs of one class and rank run 
   const bulk = await world.submit({ priority: 'bulk' });
   const standard = [await world.submit(), await world.submit()];
   const urgent = await world.submit({ priority: 'interactive' });
-  const claims = await world.claimer.claim(GROUP, 4);
+  const claims = await world.claim(GROUP, 4);
   expect(claims.map((claim) => claim.jobId)).toEqual([urgent, ...standard, bulk]);
 });
 
 test('BullMQ accepts progress without a lease, so progress goes through the record, which requires one', async () => {
   const world = await queueWorld(server.url);
   const id = await world.submit();
-  const [claim] = await world.claimer.claim(GROUP, 1);
+  const [claim] = await world.claim(GROUP, 1);
   await world.records.apply([{ move: 'start', id, lease: claim.token, fields: { worker: 'w' } }]);
   const queue = new Queue(GROUP, { connection: world.redis, prefix: world.keys.prefix });
   onTestFinished(() => queue.close());
@@ -143,7 +142,7 @@ test('A job handed back goes to the front, keeps its attempts and wakes an idle 
   const world = await queueWorld(server.url);
   const first = await world.submit();
   const later = await world.submit();
-  const [claim] = await world.claimer.claim(GROUP, 1);
+  const [claim] = await world.claim(GROUP, 1);
   expect(claim.jobId).toBe(first);
 
   // Drain the marker, then sleep as an idle worker would.
@@ -153,7 +152,7 @@ test('A job handed back goes to the front, keeps its attempts and wakes an idle 
   expect(await world.queues.of(GROUP).handBack(claim, firstScore('standard'))).toBe(true);
   expect(await woken).toBe(GROUP);
 
-  const claims = await other.claimer.claim(GROUP, 2);
+  const claims = await other.claim(GROUP, 2);
   expect(claims.map(({ jobId }) => jobId)).toEqual([first, later]);
   const queue = new Queue(GROUP, { connection: world.redis, prefix: world.keys.prefix });
   onTestFinished(() => queue.close());
@@ -187,10 +186,10 @@ test('A failed child releases its parent with a deferred failure if failParentOn
       opts: { jobId: `parent-${failParentOnFailure}`, priority: 1 },
       children: [{ name: 'child', queueName: GROUP, opts: { priority: 1, failParentOnFailure } }],
     });
-    const [child] = await world.claimer.claim(GROUP, 1);
+    const [child] = await world.claim(GROUP, 1);
     expect(await world.queues.of(GROUP).fail(child, 'broken')).toBe(true);
   }
-  expect(await world.claimer.claim('parents', 2)).toMatchObject([
+  expect(await world.claim('parents', 2)).toMatchObject([
     { jobId: 'parent-true', deferredFailure: expect.stringContaining('failed') },
   ]);
   expect(await parents.getWaitingChildrenCount()).toBe(1);

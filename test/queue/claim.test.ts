@@ -20,7 +20,7 @@ test('One blocking connection waits for forty groups, and a job in one of them w
     const woken = world.claimer.wait(groups);
     await world.submit({ queue: target });
     expect(await woken).toBe(target);
-    expect(await world.claimer.claim(target, 1)).toHaveLength(1);
+    expect(await world.claim(target, 1)).toHaveLength(1);
     // Claiming sets the marker again, in case more is there.
     expect(await world.claimer.wait([target])).toBe(target);
   }
@@ -48,9 +48,9 @@ test('Passing a group on wakes the next worker', async () => {
 test('A claim returns at most the requested number of jobs and at most those that wait', async () => {
   const world = await queueWorld(server.url);
   for (let i = 0; i < 5; i++) await world.submit();
-  expect(await world.claimer.claim(GROUP, 3)).toHaveLength(3);
-  expect(await world.claimer.claim(GROUP, 8)).toHaveLength(2);
-  expect(await world.claimer.claim(GROUP, 8)).toEqual([]);
+  expect(await world.claim(GROUP, 3)).toHaveLength(3);
+  expect(await world.claim(GROUP, 8)).toHaveLength(2);
+  expect(await world.claim(GROUP, 8)).toEqual([]);
 });
 
 test('Two workers that claim at once never get the same job', async () => {
@@ -59,9 +59,7 @@ test('Two workers that claim at once never get the same job', async () => {
   const ids = new Set<string>();
   for (let i = 0; i < 40; i++) ids.add(await world.submit());
   const claims = (
-    await Promise.all(
-      [0, 1, 2, 3].flatMap(() => [world.claimer.claim(GROUP, 8), other.claimer.claim(GROUP, 8)]),
-    )
+    await Promise.all([0, 1, 2, 3].flatMap(() => [world.claim(GROUP, 8), other.claim(GROUP, 8)]))
   ).flat();
   expect(claims).toHaveLength(40);
   expect(new Set(claims.map((claim) => claim.jobId))).toEqual(ids);
@@ -88,7 +86,7 @@ test('A look finds exactly the groups of its models that have waiting jobs', asy
   await world.submit({ queue: 'whisper.ears@1', model: 'ears@1' });
   expect(await found()).toEqual([group(1), group(2)]);
   expect((await world.claimer.findWork(['tiny@1', 'ears@1'])).length).toBe(3);
-  const [claim] = await world.claimer.claim(group(1), 1);
+  const [claim] = await world.claim(group(1), 1);
   expect(await found()).toEqual([group(2)]);
   expect(await world.redis.smembers(world.keys.waiting('tiny@1'))).toEqual([group(2)]);
   await world.queues.of(group(1)).handBack(claim, 1);
@@ -183,7 +181,7 @@ test('A waiting job has a position in its queue, and a claimed one has none', as
   const ids = [await world.submit(), await world.submit(), await world.submit()];
   const queue = world.queues.of(GROUP);
   expect(await Promise.all(ids.map((id) => queue.position(id)))).toEqual([1, 2, 3]);
-  const [claim] = await world.claimer.claim(GROUP, 1);
+  const [claim] = await world.claim(GROUP, 1);
   expect(await Promise.all(ids.map((id) => queue.position(id)))).toEqual([undefined, 1, 2]);
   await queue.handBack(claim, firstScore('standard'));
   expect(await queue.position(ids[0])).toBe(1);
@@ -222,7 +220,7 @@ test('A search looks past the jobs of a tenant that gets no more, also to less u
   expect([behind.isOfFullTenant, open.isOfFullTenant]).toEqual([undefined, undefined]);
   const claimed: Claim[] = [];
   for (const outOfTurn of [open.outOfTurn, behind.outOfTurn, ownBulk, undefined])
-    claimed.push(...(await world.claimer.claim(GROUP, 1, outOfTurn)));
+    claimed.push(...(await world.store.start(GROUP, 1, outOfTurn)).map(({ claim }) => claim));
   expect(claimed.map(({ jobId }) => jobId)).toEqual([other, bulk, ownBulk, ofFull[0]]);
 });
 
@@ -235,7 +233,7 @@ test('A search finds the long job of another tenant after shorter ones have move
   await world.redis.zadd(`${world.keys.prefix}:fair:${GROUP}:standard`, 500, tenant);
   const [head] = await world.claimer.findWork(['tiny@1'], [], [`diffusion standard ${tenant}`]);
   expect(head.isOfFullTenant).toBeUndefined();
-  expect(await world.claimer.claim(GROUP, 1, head.outOfTurn)).toMatchObject([{ jobId: long }]);
+  expect(await world.store.start(GROUP, 1, head.outOfTurn)).toMatchObject([{ claim: { jobId: long } }]);
 });
 
 test('A tenant that gets no more jobs of one task still gets those of another', async () => {

@@ -65,10 +65,10 @@ test('A janitor that takes over does not search all records again before the sea
   await world.records.create(lost, async () => {});
   await world.redis.zadd(world.keys.live, 1, lost.id);
   await janitor(world).round();
-  expect(await world.claimer.claim(GROUP, 1)).toEqual([]);
+  expect(await world.claim(GROUP, 1)).toEqual([]);
   await world.redis.del(world.keys.reconciled);
   await janitor(world).round();
-  expect(await world.claimer.claim(GROUP, 1)).toMatchObject([{ jobId: lost.id }]);
+  expect(await world.claim(GROUP, 1)).toMatchObject([{ jobId: lost.id }]);
 });
 
 test('A janitor says what it repaired and removed, and says nothing after a round without work', async () => {
@@ -140,7 +140,7 @@ test('A search for lost jobs reads no record of the jobs that are in their queue
 test('All overdue jobs expire in one round, also behind running jobs that their workers must stop', async () => {
   const world = await queueWorld(server.url);
   const running = await manyJobs(150, () => world.submit({ deadline_at: 4_000_000_000_000 }));
-  const claims = await world.claimer.claim(GROUP, running.length);
+  const claims = await world.claim(GROUP, running.length);
   await world.records.apply(
     claims.map(({ jobId, token }) => ({ move: 'start', id: jobId, lease: token, fields: { worker: 'w' } })),
   );
@@ -185,7 +185,7 @@ test('Two processes that start a node at the same moment charge its tenant once'
   const tag = await world.redis.zscore(world.keys.fairTags(GROUP, 'standard'), job.tenant);
   expect(Number(tag)).toBe(500);
   expect(await world.redis.hlen(world.keys.reserved)).toBe(0);
-  expect(await world.claimer.claim(GROUP, 2)).toHaveLength(1);
+  expect(await world.claim(GROUP, 2)).toHaveLength(1);
 });
 
 test('The node of a process that died before storing it is started by the next one', async () => {
@@ -207,7 +207,7 @@ test('The node of a process that died before storing it is started by the next o
   await world.redis.hset(world.keys.reserved, node.job, job.tenant);
   await world.redis.zadd(world.keys.live, (await redisNow(world.redis)) - 5000, node.job);
   await runner.advance(job.id);
-  expect(await world.claimer.claim(GROUP, 1)).toMatchObject([{ jobId: node.job }]);
+  expect(await world.claim(GROUP, 1)).toMatchObject([{ jobId: node.job }]);
 });
 
 test('A janitor that was stopped leaves the lock to another one at once', async () => {
@@ -240,7 +240,7 @@ test('A queue and a job that fail do not keep others from being recovered, and t
     errors: [{ message: '1 queues were not recovered' }, { message: '1 lost jobs to requeue failed' }],
   });
   expect((await records.read(overdue))?.state).toBe('expired');
-  const claims = await world.claimer.claim(GROUP, 5);
+  const claims = await world.claim(GROUP, 5);
   expect(claims.map(({ jobId }) => jobId).sort()).toEqual(others.sort());
 });
 

@@ -40,7 +40,7 @@ test('Leases of several groups are kept as long as they are renewed', async () =
   const groups = ['diffusion.tiny@1.64x64', 'diffusion.tiny@1.128x64'];
   for (const queue of groups) for (let i = 0; i < 4; i++) await world.submit({ queue });
   const { leases, lost, renewed } = leasesOf(world);
-  const claims = (await Promise.all(groups.map((group) => world.claimer.claim(group, 4)))).flat();
+  const claims = (await Promise.all(groups.map((group) => world.claim(group, 4)))).flat();
   for (const claim of claims) leases.add(claim);
   leases.start();
   // Longer than a lease lasts without renewal.
@@ -52,7 +52,7 @@ test('Leases of several groups are kept as long as they are renewed', async () =
 test('A lease taken by another process is reported as lost once and no longer renewed', async () => {
   const world = await queueWorld(server.url);
   const id = await world.submit();
-  const [claim] = await world.claimer.claim(GROUP, 1);
+  const [claim] = await world.claim(GROUP, 1);
   const { leases, lost } = leasesOf(world);
   leases.add(claim);
   await world.redis.set(`${world.keys.prefix}:${GROUP}:${id}:lock`, 'another process');
@@ -65,7 +65,7 @@ test('A lease taken by another process is reported as lost once and no longer re
 test('A job that is claimed again loses its earlier lease, which can no longer remove the later one', async () => {
   const world = await queueWorld(server.url);
   const id = await world.submit();
-  const [earlier] = await world.claimer.claim(GROUP, 1);
+  const [earlier] = await world.claim(GROUP, 1);
   const later = { ...earlier, token: newLeaseToken(world.worker) };
   const { leases, lost } = leasesOf(world);
   leases.add(earlier);
@@ -82,7 +82,7 @@ test('A failed renewal loses no lease, and the next one works', async () => {
   onTestFinished(() => own.stop());
   const world = await queueWorld(own.url);
   await world.submit();
-  const [claim] = await world.claimer.claim(GROUP, 1);
+  const [claim] = await world.claim(GROUP, 1);
   const { leases, lost, renewed } = leasesOf(world);
   leases.add(claim);
   // A full Redis refuses every write that needs memory.
@@ -101,7 +101,7 @@ test('A record without a queued job is requeued once', async () => {
   const later = (await redisNow(world.redis)) + 60_000;
   expect(await requeueLost(world.redis, world.keys, world.queues, world.records, later)).toEqual([job.id]);
   expect(await requeueLost(world.redis, world.keys, world.queues, world.records, later)).toEqual([]);
-  expect(await world.claimer.claim(GROUP, 2)).toMatchObject([{ jobId: job.id }]);
+  expect(await world.claim(GROUP, 2)).toMatchObject([{ jobId: job.id }]);
 });
 
 test('A job that may still be on its way into the queue is not requeued', async () => {
@@ -176,7 +176,7 @@ test('A worker that waits for jobs while Redis is killed is woken by jobs that a
   await own.restart();
   await world.submit();
   expect(await waiting).toBe(GROUP);
-  expect(await world.claimer.claim(GROUP, 1)).toHaveLength(1);
+  expect(await world.claim(GROUP, 1)).toHaveLength(1);
 });
 
 test('Connections resume within seconds after Redis is back, and an API command fails fast meanwhile', async () => {

@@ -17,14 +17,11 @@ beforeAll(async () => {
 });
 afterAll(() => server.stop());
 
-/** Claims and completes all waiting jobs of a group; returns their ids. */
-async function runAll({ claimer, queues, records, worker }: QueueWorld, group: string): Promise<JobId[]> {
-  const claims = await claimer.claim(group, 100);
-  const moves = (move: 'start' | 'succeed') =>
-    records.apply(claims.map(({ jobId, token }) => ({ move, id: jobId, lease: token, fields: { worker } })));
-  await moves('start');
-  await moves('succeed');
-  for (const claim of claims) await queues.of(group).complete(claim);
+/** Starts and ends all waiting jobs of a group; returns their ids. */
+async function runAll({ store }: QueueWorld, group: string): Promise<JobId[]> {
+  const claims = (await store.start(group, 100)).map(({ claim }) => claim);
+  for (const claim of claims)
+    await store.end(claim, { move: 'succeed', id: claim.jobId, lease: claim.token });
   return claims.map(({ jobId }) => jobId);
 }
 
@@ -87,7 +84,7 @@ test('A group with a waiting, claimed or delayed job is never retired', async ()
   const world = await queueWorld(server.url);
   const id = await world.submit();
   expect(await retireIdle(world, [GROUP])).toEqual([]);
-  const [claim] = await world.claimer.claim(GROUP, 1);
+  const [claim] = await world.claim(GROUP, 1);
   expect(await retireIdle(world, [GROUP])).toEqual([]);
   await world.queues.of(GROUP).handBack(claim, 1);
   expect(await retireIdle(world, [GROUP])).toEqual([]);

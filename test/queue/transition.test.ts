@@ -116,7 +116,7 @@ test('A repeated move whose reply was lost is recognised and changes nothing', a
 test('Cancelling a running job asks its worker, and the request lasts beyond the attempt', async () => {
   const world = await queueWorld(server.url);
   const id = await world.submit();
-  const [claim] = await world.claimer.claim('diffusion.tiny@1.64x64', 1);
+  const [claim] = await world.claim('diffusion.tiny@1.64x64', 1);
   await world.records.apply([{ move: 'start', id, lease: claim.token, fields: FIELDS.start }]);
   expect((await world.records.apply([{ move: 'cancel', id }]))[0]).toMatchObject({
     code: 'requested',

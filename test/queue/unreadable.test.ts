@@ -90,7 +90,7 @@ test('Lost jobs are requeued beside a record that cannot be read, which stays li
   expect(await requeue()).toEqual([]);
   await makeReadable(world, newer);
   expect(await requeue()).toEqual([newer]);
-  expect(await world.claimer.claim(GROUP, 5)).toHaveLength(3);
+  expect(await world.claim(GROUP, 5)).toHaveLength(3);
 });
 
 test('Lost jobs are requeued beside a record whose key is no hash, which is listed as unreadable', async () => {

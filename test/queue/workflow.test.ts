@@ -84,7 +84,7 @@ async function workflowWorld(): Promise<WorkflowWorld> {
       return job.id;
     },
     begin: async (queue) => {
-      const [claim] = await world.claimer.claim(queue, 1);
+      const [claim] = await world.claim(queue, 1);
       const lease = { id: claim.jobId, lease: claim.token };
       const [outcome] = await world.records.apply([
         { move: 'start', ...lease, fields: { worker: world.worker } },
@@ -115,7 +115,7 @@ async function workflowWorld(): Promise<WorkflowWorld> {
 test('A two-node workflow runs each node in the queue of its model, the second with the transcript of the first', async () => {
   const world = await workflowWorld();
   const id = await world.create([transcribe('listen'), draw('draw', ['listen'])]);
-  expect(await world.claimer.claim(PICTURE_QUEUE, 1)).toEqual([]);
+  expect(await world.claim(PICTURE_QUEUE, 1)).toEqual([]);
   expect(await world.records.read(id)).toMatchObject({ state: 'queued' });
 
   const listening = await world.begin(SPEECH_QUEUE);
@@ -144,7 +144,7 @@ test('Independent nodes run at the same time, and a node that refers to two othe
   await first.end('succeed', world.transcriptOf('left'));
   const one = await world.begin(PICTURE_QUEUE);
   expect(one.record.node).toBe('one');
-  expect(await world.claimer.claim(PICTURE_QUEUE, 1)).toEqual([]);
+  expect(await world.claim(PICTURE_QUEUE, 1)).toEqual([]);
   await second.end('succeed', world.transcriptOf('right'));
   const both = await world.begin(PICTURE_QUEUE);
   expect(both.record.input).toEqual({ prompt: 'left right' });
@@ -175,7 +175,7 @@ test('A failed node fails the workflow with its error and stops the other nodes;
   });
   expect(await world.records.read(nodes[2].job)).toMatchObject({ state: 'canceled' });
   expect(await world.records.read(nodes[3].job)).toBeUndefined();
-  expect(await world.claimer.claim(SPEECH_QUEUE, 1)).toEqual([]);
+  expect(await world.claim(SPEECH_QUEUE, 1)).toEqual([]);
 });
 
 test('Cancelling a workflow cancels its waiting nodes and asks the workers of running ones', async () => {
@@ -217,7 +217,7 @@ test('A workflow is a flow in BullMQ, and the flow is closed when the last node 
 test('A workflow whose worker died right after a node continues at the next round of the janitor', async () => {
   const world = await workflowWorld();
   const id = await world.create([transcribe('a'), draw('b', ['a'])]);
-  const [claim] = await world.claimer.claim(SPEECH_QUEUE, 1);
+  const [claim] = await world.claim(SPEECH_QUEUE, 1);
   const lease = newLeaseToken(world.worker);
   await world.records.apply([
     { move: 'start', id: claim.jobId, lease, fields: { worker: 'w' } },
@@ -235,7 +235,7 @@ test('The reconciler advances a workflow that was not marked as due, and requeue
   const nodes = [transcribe('a')];
   const id = await world.create(nodes);
   await world.redis.del(world.keys.workflows);
-  const [claim] = await world.claimer.claim(SPEECH_QUEUE, 1);
+  const [claim] = await world.claim(SPEECH_QUEUE, 1);
   await world.queues.of(SPEECH_QUEUE).handBack(claim, firstScore('standard'));
   await world.queues.of(SPEECH_QUEUE).remove(nodes[0].job);
   const later = (await redisNow(world.redis)) + 60_000;
@@ -252,7 +252,7 @@ test('Every node is made once, even if many processes advance the workflow at on
   const id = await world.create([transcribe('a'), draw('b', ['a'])]);
   await (await world.begin(SPEECH_QUEUE)).end('succeed', world.transcriptOf('x'));
   await Promise.all(Array.from({ length: 20 }, () => world.runner.advance(id)));
-  expect(await world.claimer.claim(PICTURE_QUEUE, 5)).toHaveLength(1);
+  expect(await world.claim(PICTURE_QUEUE, 5)).toHaveLength(1);
 });
 
 test('A workflow can be cancelled, and can end, while its flow is being closed', async () => {
@@ -269,7 +269,7 @@ test('A workflow can be cancelled, and can end, while its flow is being closed',
   expect(await world.records.apply([{ move: 'cancel', id: cancelled }])).toMatchObject([
     { code: 'ok', state: 'canceled' },
   ]);
-  const [claim] = (await world.claimer.claim(SPEECH_QUEUE, 2)).slice(-1);
+  const [claim] = (await world.claim(SPEECH_QUEUE, 2)).slice(-1);
   const lease = { id: claim.jobId, lease: claim.token };
   await world.records.apply([
     { move: 'start', ...lease, fields: { worker: world.worker } },

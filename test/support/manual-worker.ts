@@ -8,7 +8,7 @@ import {
   type WorkerId,
   type WorkerStatus,
 } from '../../packages/shared/src/index.ts';
-import { type Claim, Claimer, GroupQueues } from '../../packages/shared/src/queue/index.ts';
+import { AttemptStore, type Claim, Claimer, GroupQueues } from '../../packages/shared/src/queue/index.ts';
 import { RecordStore, type StoredError } from '../../packages/shared/src/records/index.ts';
 import type { Redis } from '../../packages/shared/src/redis/index.ts';
 import { testRedis } from './redis.ts';
@@ -28,6 +28,7 @@ type Report = Partial<Omit<WorkerStatus, 'lanes'>> & {
 export class ManualWorker {
   readonly id: WorkerId;
   readonly #claimer: Claimer;
+  readonly #attempts: AttemptStore;
   readonly #redis: Redis;
   readonly #parts: ApiParts;
   readonly #queues: GroupQueues;
@@ -41,6 +42,13 @@ export class ManualWorker {
     this.#queues = queues;
     this.#parts = parts;
     this.records = new RecordStore(redis, parts.keys, { retentionMs: 3_600_000 });
+    this.#attempts = new AttemptStore({
+      redis,
+      keys: parts.keys,
+      records: this.records,
+      worker: id,
+      leaseMs: queues.leaseMs,
+    });
   }
 
   static async start(url: string, parts: ApiParts): Promise<ManualWorker> {
@@ -69,33 +77,24 @@ export class ManualWorker {
 
   /** Claims the next job of a group and opens an attempt on it. */
   async take(queue = 'diffusion.tiny@1.64x64'): Promise<Claim> {
-    const [claim] = await this.#claimer.claim(queue, 1);
-    if (!claim) throw new Error(`nothing waits in ${queue}`);
-    await this.records.apply([
-      { move: 'start', id: claim.jobId, lease: claim.token, fields: { worker: this.id } },
-    ]);
-    return claim;
+    const [started] = await this.#attempts.start(queue, 1);
+    if (!started) throw new Error(`nothing waits in ${queue}`);
+    return started.claim;
   }
 
   /** Waits for a job of the groups, and takes it. One call at a time: it blocks the worker's connection. */
   async next(...queues: readonly string[]): Promise<Claim> {
     for (;;) {
       const claim = await this.#first(queues);
-      if (!claim) {
-        await this.#claimer.wait(queues);
-        continue;
-      }
-      await this.records.apply([
-        { move: 'start', id: claim.jobId, lease: claim.token, fields: { worker: this.id } },
-      ]);
-      return claim;
+      if (claim) return claim;
+      await this.#claimer.wait(queues);
     }
   }
 
   async #first(queues: readonly string[]): Promise<Claim | undefined> {
     for (const queue of queues) {
-      const [claim] = await this.#claimer.claim(queue, 1);
-      if (claim) return claim;
+      const [started] = await this.#attempts.start(queue, 1);
+      if (started) return started.claim;
     }
     return undefined;
   }

@@ -4,11 +4,20 @@ import {
   DEFAULT_TENANT,
   type JobId,
   newJobId,
+  newLeaseToken,
   newWorkerId,
   type TenantId,
   type WorkerId,
 } from '../../packages/shared/src/index.ts';
-import { Claimer, firstScore, GroupQueues, type LeaseTimes } from '../../packages/shared/src/queue/index.ts';
+import {
+  AttemptStore,
+  type Claim,
+  Claimer,
+  firstScore,
+  type GroupQueue,
+  GroupQueues,
+  type LeaseTimes,
+} from '../../packages/shared/src/queue/index.ts';
 import { type NewJob, RecordStore } from '../../packages/shared/src/records/index.ts';
 import type { Keys, Redis } from '../../packages/shared/src/redis/index.ts';
 import { freshKeys, testRedis } from './redis.ts';
@@ -22,10 +31,16 @@ export interface QueueWorld {
   readonly records: RecordStore;
   readonly worker: WorkerId;
   readonly claimer: Claimer;
+  /** Starts and ends attempts for this worker. */
+  readonly store: AttemptStore;
+  /** Claims jobs without starting them. */
+  claim(group: string, count: number): Promise<Claim[]>;
   /** Creates a job with its queue entry and returns its id. */
   submit(fields?: Partial<NewJob>): Promise<JobId>;
   /** Another worker on the same Redis. */
-  another(): Promise<{ worker: WorkerId; claimer: Claimer; redis: Redis; blocking: Redis }>;
+  another(): Promise<
+    Pick<QueueWorld, 'worker' | 'claimer' | 'store' | 'claim' | 'redis'> & { readonly blocking: Redis }
+  >;
 }
 
 export const newJob = (fields: Partial<NewJob> = {}): NewJob => ({
@@ -42,6 +57,12 @@ export const newJob = (fields: Partial<NewJob> = {}): NewJob => ({
   ...fields,
 });
 
+/** Claims up to `count` jobs without starting them. */
+export async function claimJobs(queue: GroupQueue, worker: WorkerId, count: number): Promise<Claim[]> {
+  const claims = await Promise.all(Array.from({ length: count }, () => queue.claim(newLeaseToken(worker))));
+  return claims.filter((claim) => claim !== undefined);
+}
+
 export async function queueWorld(url: string, times?: Partial<LeaseTimes>): Promise<QueueWorld> {
   const keys = freshKeys();
   const redis = testRedis(url);
@@ -53,9 +74,11 @@ export async function queueWorld(url: string, times?: Partial<LeaseTimes>): Prom
     const worker = newWorkerId('test');
     const own = await GroupQueues.open(commands, keys, { leaseMs: 30_000, stalledCheckMs: 5_000, ...times });
     const claimer = new Claimer({ commands, blocking, keys, queues: own, worker });
-    return { worker, claimer, redis: commands, blocking };
+    const store = new AttemptStore({ redis: commands, keys, records, worker, leaseMs: own.leaseMs });
+    const claim = (group: string, count: number) => claimJobs(own.of(group), worker, count);
+    return { worker, claimer, store, claim, redis: commands, blocking };
   };
-  const { worker, claimer } = await another();
+  const { worker, claimer, store, claim } = await another();
   return {
     keys,
     redis,
@@ -63,6 +86,8 @@ export async function queueWorld(url: string, times?: Partial<LeaseTimes>): Prom
     records,
     worker,
     claimer,
+    store,
+    claim,
     another,
     submit: async (fields) => {
       const job = newJob(fields);

@@ -1,9 +1,16 @@
 /** Jobs that are claimed at the moment at which the engine dies, or closes their model. */
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { Attempts } from '../../apps/worker/src/parent/intake/attempts.ts';
-import { LehrError, newLeaseToken, silentLog, systemClock } from '../../packages/shared/src/index.ts';
+import {
+  type JobId,
+  LehrError,
+  newLeaseToken,
+  silentLog,
+  systemClock,
+} from '../../packages/shared/src/index.ts';
+import { AttemptStore, type Lease } from '../../packages/shared/src/queue/index.ts';
 import { apiWorld } from '../support/api-world.ts';
-import { startRedis, type TestRedis } from '../support/redis.ts';
+import { startRedis, type TestRedis, testRedis } from '../support/redis.ts';
 
 let server: TestRedis;
 beforeAll(async () => {
@@ -19,15 +26,24 @@ async function startedWithoutModel({ isServed }: { readonly isServed: boolean })
   const { queues, records, workflows } = world.parts;
   const record = await records.read(id as never);
   const queue = queues.of(record?.queue ?? '');
-  const claim = await queue.claim(newLeaseToken(world.worker.id));
-  if (!claim) throw new Error('no job was claimed');
-  const held = new Set([claim.jobId]);
+  const held = new Set<JobId>();
+  const store = new AttemptStore({
+    redis: testRedis(server.url),
+    keys: world.parts.keys,
+    records,
+    worker: world.worker.id,
+    leaseMs: queues.leaseMs,
+  });
   const attempts = new Attempts({
     worker: world.worker.id,
     queues,
+    store,
     records,
     workflows,
-    leases: { add: () => {}, remove: () => held.delete(claim.jobId) } as never,
+    leases: {
+      add: ({ jobId }: Lease) => held.add(jobId),
+      remove: ({ jobId }: Lease) => held.delete(jobId),
+    } as never,
     runner: {
       serves: () => isServed,
       stop: () => {},
@@ -43,7 +59,7 @@ async function startedWithoutModel({ isServed }: { readonly isServed: boolean })
     onEnded: () => {},
     onEndedAtClaim: () => {},
   });
-  await attempts.start([claim]);
+  expect(await attempts.claim(queue.name, 1)).toBe(1);
   const next = await queue.claim(newLeaseToken(world.worker.id));
   return { job: await world.get(id), held, next };
 }

@@ -3,7 +3,7 @@
  * runs the jobs in between; it is reached only through `JobRunner`.
  */
 import { formatModelRef, type JobState, type LeaseToken, parseGroupQueueName } from '@lehr/shared';
-import { Claimer, type GroupHead, Janitor, Leases, WorkflowRunner } from '@lehr/shared/queue';
+import { AttemptStore, Claimer, type GroupHead, Janitor, Leases, WorkflowRunner } from '@lehr/shared/queue';
 import { JobFinisher } from './delivery/job-finisher.ts';
 import type { OutputStore } from './delivery/output-store.ts';
 import { Attempts } from './intake/attempts.ts';
@@ -44,6 +44,7 @@ export class QueueSide {
     this.#parts = parts;
     this.#runner = runner;
     const workflows = new WorkflowRunner({ redis, keys, records, queues });
+    const store = new AttemptStore({ redis, keys, records, worker, leaseMs: queues.leaseMs });
     this.#leases = new Leases({
       queues,
       log,
@@ -54,6 +55,7 @@ export class QueueSide {
       ...parts,
       worker,
       workflows,
+      store,
       leases: this.#leases,
       runner,
       maxRunMs: times.maxRunMs,
@@ -61,7 +63,7 @@ export class QueueSide {
       onEnded: (run, end) => this.#ended(run, end),
       onEndedAtClaim: (queue, end, code) => parts.observe.endedAtClaim(queue, end, code),
     });
-    this.#finisher = newFinisher(parts, workflows, this.#leases);
+    this.#finisher = newFinisher(parts, workflows, store, this.#leases);
     this.#quarantine = new Quarantine({
       clock,
       log,
@@ -236,17 +238,19 @@ export class QueueSide {
 function newFinisher(
   { outputs, records, queues, clock, log, id: worker }: QueueSideParts,
   workflows: WorkflowRunner,
+  store: AttemptStore,
   leases: Leases,
 ): JobFinisher {
   return new JobFinisher({
     outputs,
+    store,
     records,
     queues,
     workflows,
     clock,
     log,
     worker,
-    onClosing: ({ claim }) => leases.remove(claim),
+    onClosing: ({ claim }) => leases.close(claim),
   });
 }
 

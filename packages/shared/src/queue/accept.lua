@@ -2,7 +2,7 @@
 --
 -- These texts are put before this one when it is loaded (acceptance.ts): the function `create` (records/planned.lua, move-effects.lua and
 -- create.lua); the function `admit` (fair-wait.lua, budget.lua and admit.lua); BullMQ's script that adds a job with a priority as the
--- function `add`, and place.lua as `place`. These two have KEYS and ARGV of their own. KEPT says how long BullMQ keeps a finished job.
+-- function `bull_add`, and place.lua as `place`. These two have KEYS and ARGV of their own. KEPT says how long BullMQ keeps a finished job.
 --
 -- KEYS[1]  <prefix>:live
 -- KEYS[2]  <prefix>:waiting:<model>; absent for a queue that is no group queue
@@ -32,7 +32,7 @@ local created = create({ id = id, fields = fields })
 
 local base = prefix .. ':' .. job.queue .. ':'
 local options = { jobId = id, priority = job.entry.priority, removeOnComplete = KEPT, removeOnFail = KEPT }
-add(
+bull_add(
   { base .. 'marker', base .. 'meta', base .. 'id', base .. 'prioritized', base .. 'delayed', base .. 'completed', base .. 'active',
     base .. 'events', base .. 'pc' },
   { cmsgpack.pack({ base, id, fields.type, admitted_at }), job.entry.data, cmsgpack.pack(options) }

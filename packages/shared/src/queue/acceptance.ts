@@ -1,6 +1,5 @@
 /** Acceptance: admits a job, stores it and puts it into its queue in one round trip (accept.lua). */
 import { readFileSync } from 'node:fs';
-import { createRequire } from 'node:module';
 import { CREATE_LUA, type JobRecord, type NewJob, type RecordStore, storedFields } from '../records/index.ts';
 import { defineScript, type Keys, type Redis, type Script } from '../redis/index.ts';
 import {
@@ -12,25 +11,19 @@ import {
   readAdmission,
   toAdmit,
 } from './admission.ts';
-import { KEEP_FINISHED, PLACE_LUA, queuedData } from './group-queue.ts';
+import { asFunction, BULL_ADD_LUA, KEPT_LUA } from './bull-scripts.ts';
+import { PLACE_LUA, queuedData } from './group-queue.ts';
 import type { GroupQueues } from './group-queues.ts';
 import { bullPriority, firstScore } from './score.ts';
-
-/** The script by which BullMQ adds a job with a priority. The package has no types for this file, and shows its scripts nowhere else. */
-const BULL_ADD = createRequire(import.meta.url)('bullmq/dist/cjs/scripts/addPrioritizedJob-9.js') as {
-  readonly addPrioritizedJob: { readonly content: string };
-};
 
 /** Of the reply of admit.lua; what accept.lua adds comes after it. */
 const ADMITTED_LENGTH = 7;
 
-const asFunction = (name: string, lua: string): string => `local function ${name}(KEYS, ARGV)\n${lua}\nend`;
-
 const ACCEPT_LUA = [
-  `local KEPT = { age = ${KEEP_FINISHED.age}, count = ${KEEP_FINISHED.count} }`,
+  KEPT_LUA,
   CREATE_LUA,
   ADMIT_LUA,
-  asFunction('add', BULL_ADD.addPrioritizedJob.content),
+  BULL_ADD_LUA,
   asFunction('place', PLACE_LUA),
   readFileSync(new URL('./accept.lua', import.meta.url), 'utf8'),
 ].join('\n');

@@ -1,16 +1,15 @@
 /**
- * Waits for work and claims it, over any number of groups with two connections: one blocks on the markers of all group
- * queues at once, the other claims.
+ * Waits for work and finds it, over any number of groups with two connections: one blocks on the markers of all group
+ * queues at once, the other reads their heads.
  *
  * A marker wakes exactly one waiter. A worker that is woken for a group and does not claim from it puts the marker back
  * (`pass`); otherwise a job could wait while another worker is idle.
  */
 import { readFileSync } from 'node:fs';
-import { type JobId, newLeaseToken, type WorkerId } from '../base/ids.ts';
+import type { JobId, WorkerId } from '../base/ids.ts';
 import type { Task } from '../contracts/group.ts';
 import { type PriorityClass, urgencyOf } from '../contracts/job.ts';
 import { defineScript, type Keys, type Redis, type Script } from '../redis/index.ts';
-import type { Claim } from './group-queue.ts';
 import type { GroupQueues } from './group-queues.ts';
 import { classOfScore } from './score.ts';
 
@@ -56,7 +55,6 @@ export class Claimer {
   readonly #commands: Redis;
   readonly #blocking: Redis;
   readonly #queues: GroupQueues;
-  readonly #worker: WorkerId;
   readonly #wakeKey: string;
   readonly #heads: Script;
   readonly #keys: Keys;
@@ -71,7 +69,6 @@ export class Claimer {
     this.#commands = options.commands;
     this.#blocking = options.blocking;
     this.#queues = options.queues;
-    this.#worker = options.worker;
     this.#wakeKey = options.keys.wake(options.worker);
     this.#keys = options.keys;
     this.#heads = defineScript(options.commands, 'lehrHeads', HEADS_LUA);
@@ -154,16 +151,6 @@ export class Claimer {
   /** Whether the last search looked at all groups with waiting jobs. */
   get searchedAll(): boolean {
     return this.#searchedAll;
-  }
-
-  /** Claims up to `count` jobs of one group in parallel, each with its own lease; `outOfTurn` first, if it still waits. */
-  async claim(group: string, count: number, outOfTurn?: JobId): Promise<Claim[]> {
-    const queue = this.#queues.of(group);
-    if (outOfTurn !== undefined) await queue.bringForward(outOfTurn);
-    const claims = await Promise.all(
-      Array.from({ length: count }, () => queue.claim(newLeaseToken(this.#worker))),
-    );
-    return claims.filter((claim) => claim !== undefined);
   }
 }
 

@@ -9,15 +9,14 @@
  * one); jobs handed back or recovered lose their score (`restore` gives it back).
  */
 import { readFileSync } from 'node:fs';
-import type { JobJson, JobsOptions, MinimalJob, RedisQueueBackend } from 'bullmq';
+import type { JobJson, MinimalJob, RedisQueueBackend } from 'bullmq';
 import type { JobId, LeaseToken } from '../base/ids.ts';
 import { defineScript, type Redis, type Script } from '../redis/index.ts';
+import { KEEP_FINISHED } from './bull-scripts.ts';
 import { bullPriority } from './score.ts';
 
 export const PLACE_LUA = readFileSync(new URL('./place.lua', import.meta.url), 'utf8');
 const RESTORE_LUA = readFileSync(new URL('./restore.lua', import.meta.url), 'utf8');
-/** Finished BullMQ jobs are kept for the admin page only; the record is what callers read. */
-export const KEEP_FINISHED = { age: 3600, count: 1000 };
 
 /** The data of a job in BullMQ: what the admin page shows, and nothing confidential. The record has the rest. */
 export interface QueuedJob {
@@ -43,7 +42,6 @@ export interface Lease {
 export interface Claim extends Lease {
   /** BullMQ gave this job up (it stalled too often, or a child of its flow failed); the claimer must fail it. */
   readonly deferredFailure: string | undefined;
-  readonly options: JobsOptions;
 }
 
 /** BullMQ's error codes for a lost lease: the job or its lock is gone, or another process holds the lock. */
@@ -168,7 +166,6 @@ export class GroupQueue {
       queue: this.name,
       token,
       deferredFailure: job.deferredFailure,
-      options: job.opts,
     };
   }
 
@@ -254,8 +251,8 @@ export class GroupQueue {
 }
 
 /** The two fields that BullMQ reads from a job that ends. Without `attempts` its script fails after it moved the job. */
-const finishing = (claim: Claim): MinimalJob =>
-  ({ id: claim.jobId, opts: { attempts: 1, ...claim.options } }) as Partial<MinimalJob> as MinimalJob;
+const finishing = ({ jobId }: Claim): MinimalJob =>
+  ({ id: jobId, opts: { attempts: 1 } }) as Partial<MinimalJob> as MinimalJob;
 
 /** Resolves with whether the lease was still held; rejects with every other error. */
 async function unlessLeaseLost(move: Promise<unknown>): Promise<boolean> {

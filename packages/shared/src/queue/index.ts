@@ -10,6 +10,7 @@ export {
   type PricedJob,
   type TenantLimit,
 } from './admission.ts';
+export { AttemptStore, type Started } from './attempt-store.ts';
 export { Claimer, type ClaimerOptions, type FullTenant, type GroupHead } from './claim.ts';
 export {
   type GroupDepth,

@@ -23,6 +23,8 @@ export interface LeasesOptions {
 export class Leases {
   readonly #options: LeasesOptions;
   readonly #held = new Map<JobId, Lease>();
+  /** Those of jobs whose ends are being written. */
+  readonly #closing = new Set<Lease>();
   #timer: NodeJS.Timeout | undefined;
   /** The renewal under way; the next call joins it, so that renewals do not pile up behind a slow Redis. */
   #renewing: Promise<void> | undefined;
@@ -55,8 +57,14 @@ export class Leases {
     if (earlier) this.#lost(earlier);
   }
 
+  /** The end of the job is being written: its lease is renewed as before, but only that write tells whether it was lost. */
+  close(lease: Lease): void {
+    this.#closing.add(lease);
+  }
+
   /** Does nothing when a later lease of the job is held. */
   remove(lease: Lease): void {
+    this.#closing.delete(lease);
     if (this.#held.get(lease.jobId)?.token === lease.token) this.#held.delete(lease.jobId);
   }
 
@@ -88,7 +96,7 @@ export class Leases {
 
   #drop(lease: Lease | undefined): void {
     // The job may have ended during the renewal; then no lease was lost.
-    if (!lease || this.#held.get(lease.jobId) !== lease) return;
+    if (!lease || this.#held.get(lease.jobId) !== lease || this.#closing.has(lease)) return;
     this.#held.delete(lease.jobId);
     this.#lost(lease);
   }

@@ -46,8 +46,10 @@ export {
   stageName,
 } from './rollout-share.ts';
 export {
+  APPLY_LUA,
   CREATE_LUA,
   type Created,
+  encodeMove,
   type FoundRecords,
   type Move,
   PLANNED_LUA,

@@ -43,13 +43,18 @@ export const CREATE_LUA = [
   readFileSync(new URL('./move-effects.lua', import.meta.url), 'utf8'),
   readFileSync(new URL('./create.lua', import.meta.url), 'utf8'),
 ].join('\n');
-const TRANSITION_LUA = [
+/** The function `apply`, which makes one move, for scripts with KEYS and ARGV as in transition.lua. */
+export const APPLY_LUA = [
   `local MOVES = { ${MOVES_LUA} }`,
   CREATE_LUA,
   BUCKETS_LUA,
   readFileSync(new URL('./count-outcome.lua', import.meta.url), 'utf8'),
   readFileSync(new URL('./transition.lua', import.meta.url), 'utf8'),
 ].join('\n');
+const TRANSITION_LUA = `${APPLY_LUA}
+local outcomes = {}
+for i, m in ipairs(cjson.decode(ARGV[2])) do outcomes[i] = apply(m) end
+return outcomes`;
 const CHANGES_LUA = readFileSync(new URL('./changes.lua', import.meta.url), 'utf8');
 
 export interface Move {
@@ -120,9 +125,14 @@ export class RecordStore {
   async apply(moves: readonly Move[]): Promise<Outcome[]> {
     if (moves.length === 0) return [];
     const replies = await this.#script.run([this.#keys.live], this.#arguments(moves.map(encodeMove)));
-    const outcomes = (replies as unknown[]).map((reply, i) => parseOutcome(reply, moves[i].id));
-    this.#unreadable.add(outcomes.flatMap(({ unreadable }) => unreadable ?? []));
-    return outcomes;
+    return (replies as unknown[]).map((reply, i) => this.outcomeOf(reply, moves[i].id));
+  }
+
+  /** What a script with APPLY_LUA replied of a move; a record that cannot be read is noted. */
+  outcomeOf(reply: unknown, id: JobId): Outcome {
+    const outcome = parseOutcome(reply, id);
+    if (outcome.unreadable) this.#unreadable.add([outcome.unreadable]);
+    return outcome;
   }
 
   /**
@@ -259,7 +269,8 @@ export const storedFields = (job: NewJob): Readonly<Record<string, string>> => (
   ...encodeFields(job),
 });
 
-const encodeMove = (move: Move): object => ({
+/** A move as APPLY_LUA takes it, in JSON. */
+export const encodeMove = (move: Move): object => ({
   ...move,
   fields: move.fields && encodeFields(move.fields),
   data: move.data && JSON.stringify(move.data),

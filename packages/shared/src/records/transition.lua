@@ -1,9 +1,10 @@
--- Every change of a job's state: applies a list of moves in one round trip, each move whole or not at all. The first state of most jobs
--- is written with their admission (queue/accept.lua); workflows, nodes and jobs with attachments are created here.
+-- Every change of a job's state: the function `apply` makes one move, whole or not at all. Scripts apply a list of moves (store.ts), start
+-- attempts (queue/start.lua) and end them (queue/end.lua). The first state of most jobs is written with their admission (queue/accept.lua);
+-- workflows, nodes and jobs with attachments are created here.
 --
 -- KEYS[1]  <prefix>:live      ids of all unfinished jobs, by creation time
 -- ARGV[1]  <prefix>           for example {lehr}; every key below begins with it, so all share one cluster slot
--- ARGV[2]  JSON list of moves {move, id, lease?, fields?, data?, refund?, abandoned?}; data is the data of the move's event, as JSON;
+-- ARGV[2]  JSON; of the script of store.ts, the list of its moves
 -- ARGV[3]  how long a finished record is kept, ms
 --
 -- MOVES is put before this text when it is loaded: per move, the states it may start from and the one it leads to
@@ -15,8 +16,9 @@
 -- A move of a running attempt names its lease. A move without a lease may change a running record only when its lease is
 -- gone (BullMQ's lock key has expired); until then `cancel` becomes a request to the worker, and other moves are stale.
 --
--- Returns per move {code, state, rev, attempt, cancel_requested, watched, record}; after a start or progress, `watched`
--- is 1 if a caller follows the job and 2 if one wants previews; `record` is the flat hash after a start.
+-- A move is {move, id, lease?, fields?, data?, refund?, abandoned?}; data is the data of the move's event, as JSON. `apply` returns
+-- {code, state, rev, attempt, cancel_requested, watched, record}; after a start or progress, `watched` is 1 if a caller follows the job and 2
+-- if one wants previews; `record` is the flat hash after a start.
 --   ok         applied
 --   same       the same move was applied before (its reply was lost)
 --   requested  the worker that runs the job was asked to cancel it
@@ -182,9 +184,3 @@ local function apply(m)
   if move == 'start' then reply[7] = redis.call('HGETALL', key) end
   return reply
 end
-
-local outcomes = {}
-for i, m in ipairs(cjson.decode(ARGV[2])) do
-  outcomes[i] = apply(m)
-end
-return outcomes

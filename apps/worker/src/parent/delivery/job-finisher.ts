@@ -1,24 +1,25 @@
 /**
- * Writes the end of a job: first the record, then the BullMQ job. Its outputs were stored before (output-store.ts). Each step may be
- * repeated. A crash between the two leaves a job whose lease expires; the worker that claims it next finds the record ended
- * and only closes the BullMQ job.
+ * Writes the end of a job: its record and its BullMQ job together, those of a node one after the other. Its outputs were stored before
+ * (output-store.ts). Each step may be repeated. A crash between the two of a node leaves a job whose lease expires; the worker that claims it
+ * next finds the record ended and only closes the BullMQ job.
  */
-import { type Clock, type JobState, type Log, retry } from '@lehr/shared';
-import { firstScore, type GroupQueues, type WorkflowRunner } from '@lehr/shared/queue';
-import { type Move, type RecordStore, toStoredError } from '@lehr/shared/records';
+import { type Clock, type JobId, type JobState, type Log, retry } from '@lehr/shared';
+import { type AttemptStore, firstScore, type GroupQueues, type WorkflowRunner } from '@lehr/shared/queue';
+import { type Move, type Outcome, type RecordStore, toStoredError } from '@lehr/shared/records';
 import { traceIdOf } from '@lehr/shared/tracing';
 import type { Attempt, StopReason } from './attempt.ts';
 import type { OutputStore } from './output-store.ts';
 
 export interface JobFinisherOptions {
   readonly outputs: OutputStore;
+  readonly store: Pick<AttemptStore, 'end'>;
   readonly records: RecordStore;
   readonly queues: GroupQueues;
   readonly workflows: WorkflowRunner;
   readonly clock: Clock;
   readonly log: Log;
   readonly worker: string;
-  /** Called before the lease is released: it need not be renewed any more. */
+  /** Called before the lease is released: that it is gone is no loss any more. */
   readonly onClosing: (attempt: Attempt) => void;
 }
 
@@ -73,15 +74,19 @@ export class JobFinisher {
     return outcome.code === 'overtaken' && outcome.state ? outcome.state : undefined;
   }
 
-  /** Writes the record's end, then closes the BullMQ job. With a `reason` the BullMQ job is failed, for the admin page. */
+  /** With a `reason` the BullMQ job is failed, for the admin page. */
   async #end(
     attempt: Attempt,
     end: Pick<Move, 'move' | 'fields'>,
     reason?: string,
   ): Promise<JobState | undefined> {
-    const { records, queues, workflows, outputs, log } = this.#options;
+    const { outputs, log, store, onClosing } = this.#options;
     const move = { ...end, id: attempt.record.id, lease: attempt.lease };
-    const [outcome] = await this.#retryUntilWritten(() => records.apply([move]));
+    const { parent } = attempt.record;
+    if (!parent) onClosing(attempt);
+    const outcome = parent
+      ? await this.#endNode(attempt, move, parent, reason)
+      : await this.#retryUntilWritten(() => store.end(attempt.claim, move, reason));
     const isOurs = outcome.code === 'ok' || outcome.code === 'same';
     log[isOurs ? 'info' : 'warn'](
       {
@@ -95,14 +100,6 @@ export class JobFinisher {
     );
     if (!isOurs) await outputs.remove(attempt, (key) => key.includes(`/${attempt.lease}/`));
     if (outcome.code === 'stale') return undefined;
-    this.#options.onClosing(attempt);
-    const { parent } = attempt.record;
-    // The next nodes are added to the BullMQ flow before this one leaves it, or the flow would look complete in between.
-    if (parent) await this.#retryUntilWritten(() => workflows.advance(parent));
-    const queue = queues.of(attempt.claim.queue);
-    await this.#retryUntilWritten(() =>
-      reason === undefined ? queue.complete(attempt.claim) : queue.fail(attempt.claim, reason),
-    );
     // An earlier attempt may have stored outputs before it died.
     if (isOurs && end.move === 'succeed' && outcome.attempt > 1) {
       await outputs.remove(attempt, (key) => !key.includes(`/${attempt.lease}/`));
@@ -110,6 +107,25 @@ export class JobFinisher {
     // A node of a workflow that has ended meanwhile was canceled instead.
     const isEndedByUs = isOurs || outcome.code === 'overtaken';
     return isEndedByUs && outcome.state !== '' ? outcome.state : undefined;
+  }
+
+  async #endNode(
+    attempt: Attempt,
+    move: Move,
+    workflow: JobId,
+    reason: string | undefined,
+  ): Promise<Outcome> {
+    const { records, queues, workflows, onClosing } = this.#options;
+    const [outcome] = await this.#retryUntilWritten(() => records.apply([move]));
+    if (outcome.code === 'stale') return outcome;
+    onClosing(attempt);
+    // The next nodes are added to the BullMQ flow before this one leaves it, or the flow would look complete in between.
+    await this.#retryUntilWritten(() => workflows.advance(workflow));
+    const queue = queues.of(attempt.claim.queue);
+    await this.#retryUntilWritten(() =>
+      reason === undefined ? queue.complete(attempt.claim) : queue.fail(attempt.claim, reason),
+    );
+    return outcome;
   }
 
   /** Retries through a Redis outage of any length. The lease fences what must not happen twice. */

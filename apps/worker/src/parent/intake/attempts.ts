@@ -14,10 +14,12 @@ import {
   type WorkerId,
 } from '@lehr/shared';
 import {
+  type AttemptStore,
   type Claim,
   firstScore,
   type GroupQueues,
   type Leases,
+  type Started,
   type WorkflowRunner,
 } from '@lehr/shared/queue';
 import type { JobRecord, Outcome, RecordStore } from '@lehr/shared/records';
@@ -30,6 +32,7 @@ import type { JobRunner } from '../runs/job-runner.ts';
 export interface AttemptsOptions {
   readonly worker: WorkerId;
   readonly queues: GroupQueues;
+  readonly store: Pick<AttemptStore, 'start'>;
   readonly records: RecordStore;
   readonly workflows: WorkflowRunner;
   readonly leases: Leases;
@@ -68,8 +71,8 @@ export class Attempts {
   #jobEnded: (() => void) | undefined;
   /** Fewer after a claim of jobs that were started before. */
   #claimAtOnce = Number.POSITIVE_INFINITY;
-  /** Claimed jobs that have not started yet; true for those that were cancelled meanwhile. */
-  readonly #starting = new Map<JobId, boolean>();
+  /** While jobs are being claimed: those that were cancelled meanwhile. They may be among the claimed ones, whose ids are not known yet. */
+  #canceled: Set<JobId> | undefined;
 
   constructor(options: AttemptsOptions) {
     this.#options = options;
@@ -93,7 +96,7 @@ export class Attempts {
 
   /** Stops every attempt of this job; one that is being started, as soon as its run exists. */
   cancel(id: JobId): void {
-    if (this.#starting.has(id)) this.#starting.set(id, true);
+    this.#canceled?.add(id);
     for (const run of this.#runs.values()) {
       if (run.record.id === id) this.#options.runner.stop(run, { kind: 'canceled' });
     }
@@ -104,47 +107,42 @@ export class Attempts {
     if (run) this.#options.runner.stop(run, reason);
   }
 
-  /** Starts an attempt of each claimed job. */
-  async start(claims: readonly Claim[]): Promise<void> {
-    const { leases } = this.#options;
-    for (const claim of claims) leases.add(claim);
-    for (const { jobId } of claims) this.#starting.set(jobId, false);
+  /**
+   * Claims up to `count` jobs of a group queue and starts an attempt of each; `outOfTurn` first, if it still waits. One call at a time.
+   * Returns how many jobs left the queue.
+   */
+  async claim(queue: string, count: number, outOfTurn?: JobId): Promise<number> {
+    const { leases, store, clock } = this.#options;
+    this.#canceled = new Set();
     try {
-      await this.#startAll(claims);
-    } catch (error) {
-      // The leases of jobs that did not start are left to expire; the janitor then requeues the jobs.
-      for (const claim of claims) if (this.#starting.has(claim.jobId)) leases.remove(claim);
-      throw error;
+      const claimed = await store.start(queue, count, outOfTurn);
+      for (const { claim } of claimed) leases.add(claim);
+      await this.#beginAll(claimed, clock.monotonic());
+      return claimed.length;
     } finally {
-      this.#starting.clear();
+      this.#canceled = undefined;
     }
   }
 
-  async #startAll(claims: readonly Claim[]): Promise<void> {
-    const { records, worker, clock, runner } = this.#options;
-    const alive = await this.#failStalled(claims);
-    const outcomes = await records.apply(
-      alive.map((claim) => ({ move: 'start', id: claim.jobId, lease: claim.token, fields: { worker } })),
-    );
-    const claimedAt = clock.monotonic();
-    const attempts = outcomes.map(({ attempt }) => attempt);
+  async #beginAll(claimed: readonly Started[], claimedAt: number): Promise<void> {
+    const attempts = claimed.flatMap(({ outcome }) => outcome?.attempt ?? []);
     const kept = jobsToKeep(attempts, this.#numbers);
-    this.#claimAtOnce = attempts.some((attempt) => attempt > 1) ? kept : this.#claimAtOnce * 2;
+    if (claimed.length > 0) {
+      this.#claimAtOnce = attempts.some((attempt) => attempt > 1) ? kept : this.#claimAtOnce * 2;
+    }
+    const left = new Set(claimed);
     let running = 0;
-    for (const [i, outcome] of outcomes.entries()) {
-      const run = await this.#start(alive[i], outcome, claimedAt);
-      if (run && ++running > kept) runner.stop(run, { kind: 'handed-back' });
+    try {
+      for (const started of claimed) {
+        const run = await this.#begin(started, claimedAt);
+        left.delete(started);
+        if (run && ++running > kept) this.#options.runner.stop(run, { kind: 'handed-back' });
+      }
+    } catch (error) {
+      // The leases of jobs that do not run are left to expire; the janitor then requeues the jobs.
+      for (const { claim } of left) this.#options.leases.remove(claim);
+      throw error;
     }
-  }
-
-  /** Fails the jobs that stalled too often; returns the others. */
-  async #failStalled(claims: readonly Claim[]): Promise<Claim[]> {
-    const alive: Claim[] = [];
-    for (const claim of claims) {
-      if (claim.deferredFailure === undefined) alive.push(claim);
-      else await giveUp(this.#options, claim, STALLED_TOO_OFTEN);
-    }
-    return alive;
   }
 
   /** Another attempt, which is not counted, runs the job when a worker serves its model. */
@@ -157,8 +155,12 @@ export class Attempts {
   }
 
   /** Returns the run, unless the job does not run here. */
-  async #start(claim: Claim, outcome: Outcome, claimedAt: number): Promise<JobRun | undefined> {
+  async #begin({ claim, outcome }: Started, claimedAt: number): Promise<JobRun | undefined> {
     const { queues, leases, runner, workflows, log } = this.#options;
+    if (!outcome) {
+      await giveUp(this.#options, claim, STALLED_TOO_OFTEN);
+      return undefined;
+    }
     const { record, unreadable } = outcome;
     if (unreadable) {
       await setAside(this.#options, claim, unreadable);
@@ -200,8 +202,7 @@ export class Attempts {
     log.info({ ...facts, prompt }, 'job started');
     if (record.parent) await workflows.begin(record.parent);
     void this.runToEnd(run, outcome);
-    if (this.#starting.get(record.id)) runner.stop(run, { kind: 'canceled' });
-    this.#starting.delete(record.id);
+    if (this.#canceled?.has(record.id)) runner.stop(run, { kind: 'canceled' });
     return run;
   }
 

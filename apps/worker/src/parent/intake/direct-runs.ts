@@ -93,7 +93,7 @@ export class DirectRuns {
     try {
       if (!this.#isOpen || !mayRun()) throw new Error('not now');
       const token = newLeaseToken(id);
-      const claim = { jobId: record.id, queue: record.queue, token, deferredFailure: undefined, options: {} };
+      const claim = { jobId: record.id, queue: record.queue, token, deferredFailure: undefined };
       const run = runner.newRun(claim, record, clock.monotonic());
       run.direct = {};
       onStarted(run);

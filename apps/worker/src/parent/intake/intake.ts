@@ -16,7 +16,7 @@ import { chooseGroup } from './policy.ts';
 
 export interface IntakeOptions {
   readonly claimer: Claimer;
-  readonly attempts: Pick<Attempts, 'start' | 'freeJobs'>;
+  readonly attempts: Pick<Attempts, 'claim' | 'freeJobs'>;
   readonly runner: Pick<JobRunner, 'room' | 'usualJobs' | 'fullTenants'>;
   readonly clock: Clock;
   readonly log: Log;
@@ -250,16 +250,15 @@ export class Intake {
 
   /** Claims up to `count` jobs and starts an attempt of each; returns how many jobs left the queue. */
   async #claim(group: string, count: number, outOfTurn?: JobId): Promise<number> {
-    const { claimer, clock, onClaimed } = this.#options;
+    const { attempts, clock, onClaimed } = this.#options;
     this.#claiming = group;
     const startedAt = clock.monotonic();
     try {
-      const claims = await claimer.claim(group, count, outOfTurn);
-      this.#claims += claims.length;
-      if (claims.length > 0) this.#noteClaim(group);
-      await this.#options.attempts.start(claims);
-      if (claims.length > 0) onClaimed?.(group, claims.length, clock.monotonic() - startedAt);
-      return claims.length;
+      const claimed = await attempts.claim(group, count, outOfTurn);
+      this.#claims += claimed;
+      if (claimed > 0) this.#noteClaim(group);
+      if (claimed > 0) onClaimed?.(group, claimed, clock.monotonic() - startedAt);
+      return claimed;
     } finally {
       this.#claiming = undefined;
     }

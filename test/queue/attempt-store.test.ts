@@ -1,0 +1,131 @@
+/** Attempts that are started and ended in one round trip each. */
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { silentLog } from '../../packages/shared/src/index.ts';
+import { type Claim, Leases } from '../../packages/shared/src/queue/index.ts';
+import type { Move } from '../../packages/shared/src/records/index.ts';
+import { GROUP, type QueueWorld, queueWorld } from '../support/queue-world.ts';
+import { startRedis, type TestRedis } from '../support/redis.ts';
+
+let server: TestRedis;
+beforeAll(async () => {
+  server = await startRedis();
+});
+afterAll(() => server.stop());
+
+const METRICS = {
+  queue_ms: 1,
+  run_ms: 2,
+  total_ms: 3,
+  batch_size: 1,
+  worker: 'w',
+  timings: { queued: 1, tokenize: 1, wait: 1, run: 1, store: 0 },
+};
+
+const success = ({ jobId: id, token: lease }: Claim): Move => ({
+  move: 'succeed',
+  id,
+  lease,
+  fields: { output: { images: [] }, metrics: METRICS },
+});
+
+/** States of the job in BullMQ by the keys that hold it. */
+async function placesOf({ redis, keys }: QueueWorld, { jobId }: Claim): Promise<string[]> {
+  const base = `${keys.prefix}:${GROUP}`;
+  const active = await redis.lrange(`${base}:active`, 0, -1);
+  const sets = await Promise.all(
+    ['prioritized', 'completed', 'failed'].map(async (name) =>
+      (await redis.zscore(`${base}:${name}`, jobId)) === null ? [] : [name],
+    ),
+  );
+  return [...(active.includes(jobId) ? ['active'] : []), ...sets.flat()];
+}
+
+test('A start claims as many jobs as are asked for, in their order, and returns their records running under leases of their own', async () => {
+  const world = await queueWorld(server.url);
+  const ids = [await world.submit(), await world.submit(), await world.submit()];
+  const started = await world.store.start(GROUP, 2);
+  expect(started.map(({ claim }) => claim.jobId)).toEqual(ids.slice(0, 2));
+  for (const { claim, outcome } of started) {
+    expect(outcome).toMatchObject({
+      code: 'ok',
+      attempt: 1,
+      record: { state: 'running', worker: world.worker },
+    });
+    expect(await world.redis.get(`${world.queues.of(GROUP).jobKey(claim.jobId)}:lock`)).toBe(claim.token);
+    expect(await placesOf(world, claim)).toEqual(['active']);
+  }
+  expect(new Set(started.map(({ claim }) => claim.token)).size).toBe(2);
+  expect(await world.store.start(GROUP, 5)).toHaveLength(1);
+  expect(await world.store.start(GROUP, 5)).toEqual([]);
+});
+
+test('A job that BullMQ gave up is claimed and not started, with the reason', async () => {
+  const world = await queueWorld(server.url);
+  const id = await world.submit();
+  await world.redis.hset(world.queues.of(GROUP).jobKey(id), 'defa', 'stalled');
+  const [{ claim, outcome }] = await world.store.start(GROUP, 1);
+  expect([claim.deferredFailure, outcome]).toEqual(['stalled', undefined]);
+  expect(await world.records.read(id)).toMatchObject({ state: 'queued' });
+});
+
+test('An end closes record and BullMQ job together, and the same end again changes nothing', async () => {
+  const world = await queueWorld(server.url);
+  const id = await world.submit();
+  const [{ claim }] = await world.store.start(GROUP, 1);
+  expect(await world.store.end(claim, success(claim))).toMatchObject({ code: 'ok', state: 'succeeded' });
+  expect(await placesOf(world, claim)).toEqual(['completed']);
+  expect(await world.store.end(claim, success(claim))).toMatchObject({ code: 'same', state: 'succeeded' });
+  expect(await world.records.read(id)).toMatchObject({ state: 'succeeded', rev: 3 });
+});
+
+test('An end with a reason shows the reason on the admin page', async () => {
+  const world = await queueWorld(server.url);
+  await world.submit();
+  const [{ claim }] = await world.store.start(GROUP, 1);
+  const { jobId: id, token: lease } = claim;
+  const error = { code: 'numeric-error', title: 'Bad numbers', detail: 'NaN', retryable: false };
+  const outcome = await world.store.end(
+    claim,
+    { move: 'fail', id, lease, fields: { error } },
+    'NaN at step 3',
+  );
+  expect(outcome).toMatchObject({ code: 'ok', state: 'failed' });
+  expect(await placesOf(world, claim)).toEqual(['failed']);
+  expect(await world.redis.hget(world.queues.of(GROUP).jobKey(id), 'failedReason')).toBe('NaN at step 3');
+});
+
+test('An attempt that lost its lease ends nothing: the job stays with the attempt that has it now', async () => {
+  const world = await queueWorld(server.url);
+  const id = await world.submit();
+  const [{ claim: earlier }] = await world.store.start(GROUP, 1);
+  await world.records.apply([{ move: 'requeue', id, lease: earlier.token }]);
+  await world.queues.of(GROUP).handBack(earlier, 1);
+  const other = await world.another();
+  const [{ claim: later }] = await other.store.start(GROUP, 1);
+  expect(await world.store.end(earlier, success(earlier))).toMatchObject({ code: 'stale' });
+  expect(await placesOf(world, later)).toEqual(['active']);
+  expect(await other.store.end(later, success(later))).toMatchObject({ code: 'ok' });
+});
+
+test('A renewal that finds the lease gone because the job ends at that moment is no loss', async () => {
+  const world = await queueWorld(server.url);
+  const lost: string[] = [];
+  const leases = new Leases({
+    queues: world.queues,
+    log: silentLog,
+    renewEveryMs: 60_000,
+    onLost: ({ jobId }) => lost.push(jobId),
+  });
+  await world.submit();
+  await world.submit();
+  const [ended, taken] = (await world.store.start(GROUP, 2)).map(({ claim }) => claim);
+  leases.add(ended);
+  leases.add(taken);
+  leases.close(ended);
+  await world.store.end(ended, success(ended));
+  await world.redis.del(`${world.queues.of(GROUP).jobKey(taken.jobId)}:lock`);
+  await leases.renew();
+  expect(lost).toEqual([taken.jobId]);
+  leases.remove(ended);
+  expect(leases.size).toBe(0);
+});
