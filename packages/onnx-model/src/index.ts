@@ -4,6 +4,7 @@ export { decode, encode } from './codec.ts';
 export { type AttentionPiece, attentionPieces } from './fusion/attention-piece.ts';
 export { type Attention, type FoundAttentions, findAttentions } from './fusion/find-attention.ts';
 export { fuseAttentions } from './fusion/fuse-attention.ts';
+export { fuseForCuda } from './fusion/fuse-for-cuda.ts';
 export { halfValues, toFloat16, toFloat32 } from './half.ts';
 export {
   ATTRIBUTE_TYPE,

@@ -10,8 +10,9 @@ import {
 } from '../schema.ts';
 import type { StoredModel } from '../stored-model.ts';
 import type { Attention } from './find-attention.ts';
-import { constantNodes, fusedNodes, withFusedOperators } from './fuse-attention.ts';
+import { constantNodes, fusedNodes } from './fuse-attention.ts';
 import { GraphIndex, readBy } from './graph-index.ts';
+import { withFusedOperators } from './replace-nodes.ts';
 
 export interface AttentionPiece {
   /**

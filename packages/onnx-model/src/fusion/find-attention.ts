@@ -13,6 +13,7 @@ import { type NodeProto, toNumber } from '../schema.ts';
 import type { StoredModel } from '../stored-model.ts';
 import { GraphIndex } from './graph-index.ts';
 import { attribute, KnownValues, permutation } from './known-values.ts';
+import { isOperator } from './read-graph.ts';
 
 export interface Attention {
   /** The values of the graph with the queries, keys and values: [batch, tokens, heads, head size]. */
@@ -205,9 +206,6 @@ interface Sizes {
 
 /** Of all heads together. Known models have a few thousand; a damaged file may have more, which would need much memory to compare. */
 const MAX_WIDTH = 16_384;
-
-const isOperator = (node: NodeProto | undefined, opType: string): node is NodeProto =>
-  node?.opType === opType && !node.domain;
 
 const isOrder = (order: readonly number[] | undefined, wanted: readonly number[]): boolean =>
   order?.length === wanted.length && wanted.every((axis, i) => order[i] === axis);

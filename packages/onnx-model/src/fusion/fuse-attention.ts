@@ -10,36 +10,21 @@
  *
  *   mask ── Expand [1, 1, tokens of the queries, tokens of the keys] ── MultiHeadAttention
  */
-import { ATTRIBUTE_TYPE, DATA_TYPE, type ModelProto, type NodeProto, type TensorProto } from '../schema.ts';
+import { ATTRIBUTE_TYPE, DATA_TYPE, type NodeProto, type TensorProto } from '../schema.ts';
 import type { StoredModel } from '../stored-model.ts';
 import type { Attention } from './find-attention.ts';
-import { readBy } from './graph-index.ts';
+import { FUSED_DOMAIN, replaceNodes } from './replace-nodes.ts';
 
-/** Of ONNX Runtime's own operators. */
-const DOMAIN = 'com.microsoft';
 const ONES = 'lehr.attention.ones';
 /** The axis of tokens. */
 const TOKENS = 'lehr.attention.tokens';
 
-/** Changes the graph in place, and takes out every node whose results nothing reads any more. */
+/** Changes the graph in place. */
 export function fuseAttentions(stored: StoredModel, attentions: readonly Attention[]): void {
-  const { graph, model } = stored;
-  const fused = fusedNodes(attentions);
-  const nodes = (graph.node ?? []).flatMap((node) => fused.get(node) ?? [node]);
-  graph.node = usedNodes(
-    [...constantNodes(attentions), ...nodes],
-    (graph.output ?? []).map(({ name }) => name ?? ''),
-  );
-  const made = new Set(graph.node.flatMap(({ output }) => output ?? []));
-  graph.valueInfo = graph.valueInfo?.filter(({ name }) => made.has(name ?? ''));
-  model.opsetImport = withFusedOperators(model.opsetImport);
-}
-
-export function withFusedOperators(
-  imports: ModelProto['opsetImport'],
-): NonNullable<ModelProto['opsetImport']> {
-  const known = imports ?? [];
-  return known.some(({ domain }) => domain === DOMAIN) ? known : [...known, { domain: DOMAIN, version: 1 }];
+  const first = stored.graph.node?.[0];
+  const constants = first ? [{ at: first, nodes: constantNodes(attentions) }] : [];
+  const fused = [...fusedNodes(attentions)].map(([at, nodes]) => ({ at, nodes }));
+  replaceNodes(stored, [...constants, ...fused]);
 }
 
 /** What the nodes of `fusedNodes` read beside values of the graph. */
@@ -71,7 +56,7 @@ function fuse(attention: Attention, name: string): NodeProto[] {
     ...inputs.map(({ value, size, to }) => reshape(value, joined(heads, size), to)),
     ...(mask === undefined ? [] : expandMask(mask, `${name}.mask`, queries, keys)),
     {
-      domain: DOMAIN,
+      domain: FUSED_DOMAIN,
       opType: 'MultiHeadAttention',
       name,
       input: [...inputs.map(({ to }) => to), ...(mask === undefined ? [] : ['', '', `${name}.mask`])],
@@ -124,18 +109,4 @@ function constant(name: string, sizes: readonly number[]): NodeProto {
     output: [name],
     attribute: [{ name: 'value', type: ATTRIBUTE_TYPE.tensor, t }],
   };
-}
-
-/** Those that the outputs of the graph need. Not every file has a node after the nodes that it reads. */
-function usedNodes(nodes: readonly NodeProto[], outputs: readonly string[]): NodeProto[] {
-  const producers = new Map(nodes.flatMap((node) => (node.output ?? []).map((output) => [output, node])));
-  const used = new Set<NodeProto>();
-  const needed = [...outputs];
-  for (let value = needed.pop(); value !== undefined; value = needed.pop()) {
-    const node = producers.get(value);
-    if (!node || used.has(node)) continue;
-    used.add(node);
-    needed.push(...readBy(node));
-  }
-  return nodes.filter((node) => used.has(node));
 }

@@ -40,6 +40,10 @@ export class GraphIndex {
     return readers.length === 1 && !this.#outputs.has(value) ? readers[0] : undefined;
   }
 
+  readers(value: string): readonly NodeProto[] {
+    return this.#readers.get(value) ?? [];
+  }
+
   isOutput(value: string): boolean {
     return this.#outputs.has(value);
   }

@@ -190,8 +190,8 @@ export const permutation = (node: NodeProto): number[] | undefined =>
   attribute(node, 'perm')?.ints?.map(toNumber);
 
 const INTEGERS: readonly number[] = [DATA_TYPE.int64, DATA_TYPE.int32];
-/** Longer ones are weights, of which nothing here asks. */
-const MAX_ELEMENTS = 16;
+/** Longer ones are weights, of which nothing here asks: a group normalization has 32 groups. */
+const MAX_ELEMENTS = 64;
 
 /** Undefined for a longer list, for a table, and for values that are in another file. */
 function readElements(tensor: TensorProto | null | undefined): Elements | undefined {
