@@ -24,7 +24,7 @@ test('A worker fuses the attentions of a text model, and its metrics and lehr mo
   await stack.worker({ LEHR_WORKER_PORT: `${port}` });
   const page = await (await fetch(`http://127.0.0.1:${port}/metrics`)).text();
   const of = (form: string) =>
-    `lehr_model_attentions{model="bert",version="1",graph="encoder",form="${form}"}`;
+    `lehr_model_fusions{model="bert",version="1",graph="encoder",operator="MultiHeadAttention",form="${form}"}`;
   expect(page).toContain(`${of('fused')} 2\n`);
   expect(page).toContain(`${of('exported')} 0\n`);
 

@@ -175,12 +175,12 @@ export function readGaugesOf(
     metrics.outputsPending.set(worker.storeBreaker.pendingBytes);
     // Without those that models.yaml no longer names.
     metrics.modelAvailable.reset();
-    metrics.modelAttentions.reset();
+    metrics.modelFusions.reset();
     for (const { ref, graphs } of worker.models) {
       const [model, version] = ref.split('@');
       metrics.modelAvailable.set({ model, version }, graphs ? 1 : 0);
       for (const { graph, fusion } of graphs ?? [])
-        if (fusion) showAttentions(metrics, { model, version, graph }, fusion);
+        if (fusion) showFusions(metrics, { model, version, graph }, fusion);
     }
     metrics.modelMemory.reset();
     for (const { ref, state, bytes } of worker.residentModels) {
@@ -193,14 +193,21 @@ export function readGaugesOf(
   });
 }
 
-function showAttentions(
-  { modelAttentions }: Metrics<'worker'>,
+function showFusions(
+  { modelFusions }: Metrics<'worker'>,
   labels: { model: string; version: string; graph: string },
-  { attentions, left }: Fusion,
+  { attentions, left, cuda }: Fusion,
 ): void {
+  const show = (operator: string, fused: number, exported: number): void => {
+    modelFusions.set({ ...labels, operator, form: 'fused' }, fused);
+    modelFusions.set({ ...labels, operator, form: 'exported' }, exported);
+  };
   const exported = Object.values(left).reduce((sum, count) => sum + count, 0);
-  modelAttentions.set({ ...labels, form: 'fused' }, attentions);
-  modelAttentions.set({ ...labels, form: 'exported' }, exported);
+  if (attentions + exported > 0) show('MultiHeadAttention', attentions, exported);
+  for (const [operator, count] of Object.entries(cuda?.operators ?? {})) {
+    const isFused = cuda?.problem === undefined;
+    show(operator, isFused ? count : 0, isFused ? 0 : count);
+  }
 }
 
 /** It measures from its first tick on. */

@@ -30,7 +30,7 @@ export const checkModel = defineCommand({
       terminal.out(
         `\n${plain(graph)}\n  in   ${plain(inputs.join(', '))}\n  out  ${plain(outputs.join(', '))}\n`,
       );
-      if (fusion) for (const line of attentionLines(fusion)) terminal.out(`  ${plain(line)}\n`);
+      if (fusion) for (const line of fusionLines(fusion)) terminal.out(`  ${plain(line)}\n`);
     }
     terminal.out(`\ntask      ${task}\nbatching  ${plain(batching)}\n`);
     terminal.out(`opened    in ${durationText(openMs)}, with ${bytesText(memory)} of memory\n`);
@@ -45,8 +45,18 @@ const rowOf = ({ graph, provider, load_ms: loadMs, first_run_ms: runMs }: GraphC
   runMs === null ? 'not run' : `${runMs} ms`,
 ];
 
-/** Such as `attentions  30 fused`, and one line for each reason why others are not. */
-const attentionLines = ({ attentions, left }: NonNullable<GraphCheck['fusion']>): string[] => [
+/** Such as `attentions  30 fused`, and one line for each reason why others are not; the same for the operators of CUDA. */
+const fusionLines = ({ attentions, left, cuda }: NonNullable<GraphCheck['fusion']>): string[] => [
   `attentions  ${attentions} fused`,
   ...Object.entries(left).map(([reason, count]) => `attentions  ${count} as exported: ${reason}`),
+  ...(cuda ? [`operators   ${cudaText(cuda)}`] : []),
 ];
+
+const cudaText = ({ operators, problem }: CudaFusion): string =>
+  problem === undefined
+    ? Object.entries(operators)
+        .map(([operator, count]) => `${count} ${operator}`)
+        .join(', ')
+    : `as exported: ${problem}`;
+
+type CudaFusion = NonNullable<NonNullable<GraphCheck['fusion']>['cuda']>;

@@ -16,6 +16,7 @@ import {
   type StoredModel,
   type TensorProto,
   withFileSource,
+  writeStoredModel,
 } from '@lehr/onnx-model';
 import { LehrError } from '@lehr/shared';
 import type { GraphSource } from './runtime.ts';
@@ -108,3 +109,12 @@ function collectTensor(tensor: TensorProto | null | undefined, locations: Set<st
  */
 export const weightsPlace = (path: string): string | undefined =>
   lstatSync(path).isSymbolicLink() ? undefined : basename(path);
+
+/** The graph as it was changed after it was read from this source. */
+export function rewrittenSource(source: GraphSource, changed: StoredModel): GraphSource {
+  const { bytes, path } = source;
+  const rewritten = bytes
+    ? writeStoredModel(changed, memorySource(bytes))
+    : withFileSource(path, (file) => writeStoredModel(changed, file, weightsPlace(path)));
+  return { ...source, bytes: rewritten };
+}

@@ -10,12 +10,9 @@ import {
   DATA_TYPE,
   findAttentions,
   fuseAttentions,
-  memorySource,
-  withFileSource,
-  writeStoredModel,
 } from '@lehr/onnx-model';
 import { type AttentionInputs, attentionOf } from './attention-reference.ts';
-import { readGraph, weightsPlace } from './external-data.ts';
+import { readGraph, rewrittenSource } from './external-data.ts';
 import type { Fusion, GraphSource } from './runtime.ts';
 import {
   allFinite,
@@ -47,11 +44,7 @@ export async function withFusedAttention(source: GraphSource, run: RunModel): Pr
   const fusion = { attentions: agreeing.length, left: countOf(reasons) };
   if (agreeing.length === 0) return { source, fusion };
   fuseAttentions(stored, agreeing);
-  const { bytes, path } = source;
-  const rewritten = bytes
-    ? writeStoredModel(stored, memorySource(bytes))
-    : withFileSource(path, (file) => writeStoredModel(stored, file, weightsPlace(path)));
-  return { source: { ...source, bytes: rewritten }, fusion };
+  return { source: rewrittenSource(source, stored), fusion };
 }
 
 function countOf(reasons: readonly string[]): Record<string, number> {

@@ -4,7 +4,7 @@ import { type RunModel, withFusedAttention } from './fused-attention.ts';
 import type { Fusion, GraphSource, Placement, RuntimeSession, ValueInfo } from './runtime.ts';
 import type { Tensor } from './tensor.ts';
 
-interface Opening {
+export interface Opening {
   /** Opens a form of the graph. */
   open(source: GraphSource): Promise<RuntimeSession>;
   /** Runs a small model on the same provider. */
@@ -30,7 +30,10 @@ export async function openFused(graph: GraphSource, { open, run }: Opening): Pro
   return fusion ? new FusedSession(session, fusion) : session;
 }
 
-const reopening = (graph: GraphSource, open: Opening['open']): (() => Promise<RuntimeSession>) | undefined =>
+export const reopening = (
+  graph: GraphSource,
+  open: Opening['open'],
+): (() => Promise<RuntimeSession>) | undefined =>
   (graph.bytes?.byteLength ?? 0) > MAX_KEPT_BYTES ? undefined : () => open(graph);
 
 /** Those that were fused are as in the file after all. */
@@ -67,7 +70,7 @@ class FusedSession implements RuntimeSession {
   }
 
   get fusion(): Fusion {
-    return this.#fusion;
+    return { ...this.#session.fusion, ...this.#fusion };
   }
 
   /** A fused attention wants sizes that the file's may not need, such as as many rows of keys as of queries. */

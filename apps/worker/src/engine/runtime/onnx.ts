@@ -2,6 +2,7 @@
 import { basename, dirname } from 'node:path';
 import { LehrError } from '@lehr/shared';
 import { env, InferenceSession, Tensor as OrtTensor } from 'onnxruntime-node';
+import { openForCuda } from './cuda-session.ts';
 import { EXACT_INT8, withExactBranches } from './exact-int8.ts';
 import { checkExternalData } from './external-data.ts';
 import { checkPlacement, FirstRunProfile } from './first-run-profile.ts';
@@ -43,7 +44,10 @@ export const onnxRuntime: InferenceRuntime = {
         if (missing) throw new Error(`its library ${missing} is not installed`);
         const open = (source: GraphSource) => openOn(provider, source, options, reasonsOf(refusals));
         if (!isFused(exact, provider, options)) return await open(exact);
-        return await openFused(exact, { open, run: (model, feeds) => runOnce(model, provider, feeds) });
+        return await openFused(exact, {
+          open: provider === 'cuda' ? (source) => openForCuda(source, open) : open,
+          run: (model, feeds) => runOnce(model, provider, feeds),
+        });
       } catch (cause) {
         refusals.push(new Error(`${provider}: ${messageOf(cause)}`, { cause }));
       }

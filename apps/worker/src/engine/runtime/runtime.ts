@@ -47,12 +47,22 @@ export interface LoadOptions {
 /** Nodes of a graph by the provider that ran them: a GPU session may leave some on the CPU. */
 export type Placement = Readonly<Record<string, number>>;
 
-/** What became of the attentions of a graph when it was loaded. */
+/** What became of the parts of a graph that fused operators can compute, when it was loaded. */
 export interface Fusion {
   /** As many of them are fused. */
   readonly attentions: number;
   /** How many are as in the file, by the reason. */
   readonly left: Readonly<Record<string, number>>;
+  /** On CUDA, where the graph has what one of its operators can compute. */
+  readonly cuda?: CudaFusion;
+}
+
+/** The operators that ONNX Runtime has on CUDA only (cuda-session.ts). */
+export interface CudaFusion {
+  /** How many nodes of each the graph can have. */
+  readonly operators: Readonly<Record<string, number>>;
+  /** Why it has none of them. */
+  readonly problem?: string;
 }
 
 export interface RuntimeSession {
@@ -63,7 +73,7 @@ export interface RuntimeSession {
   readonly outputs: readonly ValueInfo[];
   /** Whether it was loaded from what `lehr models prepare` has kept. */
   readonly isPrepared?: boolean;
-  /** Absent where the graph has no attention, or none was to be fused. */
+  /** Absent where the graph has nothing to fuse, or nothing was to be fused. */
   readonly fusion?: Fusion;
   /** Known after the first run, if `reportPlacement` was set. */
   readonly placement: Placement | undefined;

@@ -17,7 +17,7 @@ export interface GraphCheck {
   readonly load_ms: number;
   /** Of its first run. */
   readonly first_run_ms: number | null;
-  /** What became of its attentions; absent where nothing was to be fused. */
+  /** What became of its attentions and, on CUDA, of other parts; absent where nothing was to be fused. */
   readonly fusion?: Fusion;
 }
 

@@ -161,12 +161,12 @@ export const WORKER_METRICS = {
     apps: ['worker'],
     labels: ['model', 'version'],
   },
-  modelAttentions: {
-    name: 'lehr_model_attentions',
+  modelFusions: {
+    name: 'lehr_model_fusions',
     kind: 'gauge',
-    help: 'Attentions of a graph that this worker runs fused, or exported: as they are in the file, for a reason that its log and `lehr models check` give.',
+    help: 'Parts of a graph that one operator can compute, such as MultiHeadAttention, by the form in which this worker runs them: fused, or exported, as they are in the file, for a reason that its log and `lehr models check` give.',
     apps: ['worker'],
-    labels: ['model', 'version', 'graph', 'form'],
+    labels: ['model', 'version', 'graph', 'operator', 'form'],
   },
   modelMemory: {
     name: 'lehr_model_memory_bytes',

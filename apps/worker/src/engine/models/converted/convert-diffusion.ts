@@ -6,11 +6,11 @@ import { LehrError } from '@lehr/shared';
 import { openDiffusionModel } from '../../diffusion/folder/diffusion-folder.ts';
 import { rewireTimestep } from '../../diffusion/folder/rewire-unet.ts';
 import { type KeptFile, keptFile } from '../../folder/prepared-manifest.ts';
+import { shareOfDifference, TOLERANCE } from '../../runtime/agreement.ts';
 import { weightFiles } from '../../runtime/external-data.ts';
 import type { InferenceRuntime, LoadOptions } from '../../runtime/runtime.ts';
 import { allFinite, floatValues, type Tensor } from '../../runtime/tensor.ts';
-import { TOLERANCE } from '../prepared/prepare-folder.ts';
-import { type Recorded, recording, shareOfDifference } from '../prepared/recording.ts';
+import { type Recorded, recording } from '../prepared/recording.ts';
 import { writeHalfGraph } from './half-graph.ts';
 import { isHalfCopy, writeConverted } from './manifest.ts';
 

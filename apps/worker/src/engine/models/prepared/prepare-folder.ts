@@ -16,13 +16,11 @@ import {
   type PreparedManifest,
   processor,
 } from '../../folder/prepared-manifest.ts';
+import { largestShare, toleranceOf } from '../../runtime/agreement.ts';
 import type { InferenceRuntime, LoadOptions } from '../../runtime/runtime.ts';
 import type { Tensor } from '../../runtime/tensor.ts';
 import { type FolderOptions, openFolder } from '../open-folder.ts';
-import { type Recorded, recording, shareOfDifference } from './recording.ts';
-
-/** Fused nodes add in another order. float32 on a CPU differs by rounding alone; half precision rounds a thousand times as much. */
-export const TOLERANCE = { float32: 1e-4, float16: 2e-2 } as const;
+import { type Recorded, recording } from './recording.ts';
 
 /** Throws what opening the folder throws. Returns what was kept; what an earlier preparation has kept stays when it throws. */
 export async function prepareFolder(
@@ -126,11 +124,8 @@ async function prepareGraph(
   // ONNX Runtime cannot load each graph that it has saved, such as a rewired merged decoder, whose If repeats a name.
   const outputs = await outputsOf(join(folder, path), run, options, runtime).catch(() => undefined);
   if (!outputs) return prepared;
-  const difference = Math.max(
-    ...Object.keys(run.outputs).map((each) => shareOfDifference(run.outputs[each], outputs[each])),
-  );
-  const isHalf = Object.values({ ...run.feeds, ...run.outputs }).some(({ type }) => type === 'float16');
-  const tolerance = isHalf || options.providers[0] !== 'cpu' ? TOLERANCE.float16 : TOLERANCE.float32;
+  const difference = largestShare(run.outputs, outputs);
+  const tolerance = toleranceOf(options.providers[0], { ...run.feeds, ...run.outputs });
   if (!(difference <= tolerance)) return { ...prepared, difference, tolerance };
   const files = [path, `${path}.data`].filter((each) => existsSync(join(folder, each)));
   const optimized = await Promise.all(files.map((each) => keptFile(folder, each)));

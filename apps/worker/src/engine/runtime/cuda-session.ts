@@ -1,0 +1,121 @@
+/**
+ * A session on CUDA whose graph has the operators that ONNX Runtime has there only. Nothing is trusted: the graph as it was given repeats the first run,
+ * which is part of opening a model. With the operators it serves when both agree; as it was given when not, and when it does not open or run.
+ */
+import { fuseForCuda } from '@lehr/onnx-model';
+import { LehrError } from '@lehr/shared';
+import { largestShare, toleranceOf } from './agreement.ts';
+import { readGraph, rewrittenSource } from './external-data.ts';
+import { type Opening, reopening } from './fused-session.ts';
+import type { CudaFusion, Fusion, GraphSource, Placement, RuntimeSession, ValueInfo } from './runtime.ts';
+import type { Tensor } from './tensor.ts';
+
+/** Throws what opening the graph as it is given throws. */
+export async function openForCuda(graph: GraphSource, open: Opening['open']): Promise<RuntimeSession> {
+  const stored = readGraph(graph);
+  const operators = fuseForCuda(stored);
+  if (Object.keys(operators).length === 0) return open(graph);
+  try {
+    const session = await open(rewrittenSource(graph, stored));
+    return new CudaSession(
+      session,
+      { operators },
+      { compare: () => open(graph), later: reopening(graph, open) },
+    );
+  } catch (error) {
+    return new CudaSession(await open(graph), {
+      operators,
+      problem: `the graph does not open with them: ${messageOf(error)}`,
+    });
+  }
+}
+
+const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));
+
+/** Both open the graph as it was given. */
+interface Given {
+  /** Until the first run. */
+  readonly compare: () => Promise<RuntimeSession>;
+  readonly later: (() => Promise<RuntimeSession>) | undefined;
+}
+
+type Feeds = Readonly<Record<string, Tensor>>;
+type Outputs = Record<string, Tensor>;
+
+class CudaSession implements RuntimeSession {
+  // Of both forms of the graph.
+  readonly provider: RuntimeSession['provider'];
+  readonly refusals: readonly string[];
+  readonly inputs: readonly ValueInfo[];
+  readonly outputs: readonly ValueInfo[];
+  #session: RuntimeSession;
+  #cuda: CudaFusion;
+  #isCompared: boolean;
+  /** Absent when the graph is open as it was given. */
+  #given: Given | undefined;
+
+  constructor(session: RuntimeSession, cuda: CudaFusion, given?: Given) {
+    this.provider = session.provider;
+    this.refusals = session.refusals;
+    this.inputs = session.inputs;
+    this.outputs = session.outputs;
+    this.#session = session;
+    this.#cuda = cuda;
+    this.#given = given;
+    this.#isCompared = !given;
+  }
+
+  get placement(): Placement | undefined {
+    return this.#session.placement;
+  }
+
+  get fusion(): Fusion {
+    return { attentions: 0, left: {}, cuda: this.#cuda };
+  }
+
+  async run(feeds: Feeds, names?: readonly string[]): Promise<Outputs> {
+    const open = this.#isCompared ? this.#given?.later : this.#given?.compare;
+    if (!open) return this.#session.run(feeds, names);
+    let problem: string | undefined;
+    try {
+      const outputs = await this.#session.run(feeds, names);
+      if (!this.#isCompared) problem = await this.#compare(outputs, open, feeds, names);
+      this.#isCompared = true;
+      if (problem === undefined) return outputs;
+    } catch (error) {
+      if (!(error instanceof LehrError) || error.code !== 'engine-failed') throw error;
+      problem = `the graph does not run with them: ${error.message}`;
+    }
+    // Never two of them at a time from here on: their weights may fill the card.
+    this.#given = undefined;
+    await this.#session.close();
+    this.#session = await open();
+    this.#cuda = { ...this.#cuda, problem };
+    return this.#session.run(feeds, names);
+  }
+
+  async #compare(
+    outputs: Outputs,
+    open: Given['compare'],
+    feeds: Feeds,
+    names: readonly string[] | undefined,
+  ): Promise<string | undefined> {
+    try {
+      const session = await open();
+      const wanted = await session.run(feeds, names).finally(() => session.close());
+      const share = largestShare(wanted, outputs);
+      const allowed = toleranceOf('cuda', wanted);
+      return share <= allowed
+        ? undefined
+        : `with them, it differs by ${share} of its largest value, at most ${allowed} allowed`;
+    } catch (error) {
+      return `it cannot be compared: ${messageOf(error)}`;
+    }
+  }
+
+  close(): Promise<void> {
+    this.#given = undefined;
+    this.#isCompared = true;
+    return this.#session.close();
+  }
+}
