@@ -9,6 +9,7 @@ import { DEMO_DIFFUSION, demoLatents, demoPixels, fixtureLatents } from './equal
 import { demoTexts, demoWords, textExports, whisperExports } from './equal-words.ts';
 import { orError } from './figures.ts';
 import { writeFullModel } from './full-model.ts';
+import { fusedSteps, writeNarrowUnet } from './fused-steps.ts';
 import { copies, offLadder, onlyOnCpu, pictureMemory, tooLarge } from './limits.ts';
 import { pictureRates } from './pictures-per-second.ts';
 import { demoSteps, fullSteps } from './step-times.ts';
@@ -40,6 +41,15 @@ const PARTS: Record<string, () => Promise<unknown>> = {
   'whisper-exports': () => whisperExports(provider),
   'text-exports': () => textExports(provider),
   'demo-off-ladder': () => offLadder(DEMO_DIFFUSION, provider, 256),
+  'narrow-fused': async () => {
+    const path = await writeNarrowUnet(cache, provider === 'cpu' ? 'float32' : 'float16');
+    return fusedSteps({ path, provider, rows: 2, side: 256, rounds: 5 });
+  },
+  'full-fused': async () => {
+    const path = join(full, 'unet/model.onnx');
+    const two = await fusedSteps({ path, provider, rows: 2, side: 512, rounds: 10 });
+    return { two, eight: await fusedSteps({ path, provider, rows: 8, side: 512, rounds: 5 }) };
+  },
   'full-steps': () => fullSteps(full, provider),
   'full-rates': () => pictureRates(full, provider),
   'full-off-ladder': () => offLadder(full, provider, 512),

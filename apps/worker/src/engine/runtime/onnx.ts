@@ -45,7 +45,7 @@ export const onnxRuntime: InferenceRuntime = {
         const open = (source: GraphSource) => openOn(provider, source, options, reasonsOf(refusals));
         if (!isFused(exact, provider, options)) return await open(exact);
         return await openFused(exact, {
-          open: provider === 'cuda' ? (source) => openForCuda(source, open) : open,
+          open: isForCuda(provider, options) ? (source) => openForCuda(source, open) : open,
           run: (model, feeds) => runOnce(model, provider, feeds),
         });
       } catch (cause) {
@@ -66,7 +66,10 @@ const isFused = (
   { prepared }: GraphSource,
   provider: Provider,
   { optimization, fuses = optimization !== 'disabled' }: LoadOptions,
-): boolean => fuses && prepared === undefined && provider !== 'tensorrt';
+): boolean => fuses !== false && prepared === undefined && provider !== 'tensorrt';
+
+const isForCuda = (provider: Provider, { fuses }: LoadOptions): boolean =>
+  provider === 'cuda' && fuses !== 'attentions';
 
 async function runOnce(
   model: Uint8Array,

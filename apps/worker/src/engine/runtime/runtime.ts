@@ -38,8 +38,8 @@ export interface LoadOptions {
   readonly optimization?: Optimization;
   /** Also saves the graph as it was optimised to this path, and its weights beside it as `<path>.data`. */
   readonly saveOptimized?: string;
-  /** Whether attentions are rewritten to fused ones (fused-attention.ts). Default: true, but for `optimization: 'disabled'`. */
-  readonly fuses?: boolean;
+  /** Whether parts are rewritten to fused operators, or attentions only. Default: true, but for `optimization: 'disabled'`. */
+  readonly fuses?: boolean | 'attentions';
   /** Profile the first run to see where each node ran. Default: true on every provider but cpu. */
   readonly reportPlacement?: boolean;
 }

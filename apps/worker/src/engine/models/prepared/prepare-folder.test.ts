@@ -8,7 +8,7 @@ import { openDiffusionModel } from '../../diffusion/folder/diffusion-folder.ts';
 import { probeRow } from '../../diffusion/folder/load-unet.ts';
 import { MANIFEST, PREPARED_FOLDER, weightsDigest } from '../../folder/prepared-manifest.ts';
 import { onnxRuntime } from '../../runtime/onnx.ts';
-import type { InferenceRuntime } from '../../runtime/runtime.ts';
+import type { InferenceRuntime, LoadOptions } from '../../runtime/runtime.ts';
 import { largestDifference } from '../../runtime/tensor.ts';
 import { openFolder } from '../open-folder.ts';
 import { prepareFolder, unprepareFolder } from './prepare-folder.ts';
@@ -35,7 +35,7 @@ async function preparedGraphs(
 test('A prepared graph has its attentions fused, and is compared with the graph as exported', async () => {
   const folder = await tempFolder('prepared');
   unpackTextFixture('bert-sentences', folder, 'onnx');
-  const loaded: (boolean | undefined)[] = [];
+  const loaded: LoadOptions['fuses'][] = [];
   const watched: InferenceRuntime = {
     ...onnxRuntime,
     load: (graph, options) => {
