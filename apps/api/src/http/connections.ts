@@ -95,7 +95,8 @@ export class ConnectionShares<Connection extends { destroy(): unknown }> {
 const MAX_UNANSWERED = 16;
 
 /** The requests of a connection that have not begun, while another one of it is answered. */
-type Following = (() => void)[];
+const FOLLOWING = Symbol('following');
+type Taken = Socket & { [FOLLOWING]?: (() => void)[] | undefined };
 
 /**
  * Begins the requests of a connection one after the other: each when the answer to the one before is sent. Node begins all requests of
@@ -103,18 +104,17 @@ type Following = (() => void)[];
  * order of their requests in any case, so nothing is answered later for it but by the work of the requests before.
  */
 export function oneAtATime(listener: RequestListener): RequestListener {
-  const connections = new WeakMap<Socket, Following>();
   return (request, response) => {
-    const { socket } = request;
+    const socket: Taken = request.socket;
     // The rest of a packet whose connection was closed here.
     if (socket.destroyed) return;
     const begin = (): void => {
       response.once('close', () => beginNext(socket));
       listener(request, response);
     };
-    const following = connections.get(socket);
+    const following = socket[FOLLOWING];
     if (!following) {
-      connections.set(socket, []);
+      socket[FOLLOWING] = [];
       begin();
     } else if (following.length + 1 < MAX_UNANSWERED) {
       following.push(begin);
@@ -123,10 +123,10 @@ export function oneAtATime(listener: RequestListener): RequestListener {
     }
   };
 
-  function beginNext(socket: Socket): void {
-    const next = socket.destroyed ? undefined : connections.get(socket)?.shift();
+  function beginNext(socket: Taken): void {
+    const next = socket.destroyed ? undefined : socket[FOLLOWING]?.shift();
     if (next) next();
-    else connections.delete(socket);
+    else socket[FOLLOWING] = undefined;
   }
 }
 

@@ -15,8 +15,9 @@ interface TurnParts {
   readonly trustedProxies: readonly string[];
 }
 
-/** Of requests that `fairAdmission` has taken: finding a line means hashing a key. */
-const lines = new WeakMap<IncomingMessage, string>();
+/** Of a request that `fairAdmission` has taken: finding a line means hashing a key. In a WeakMap, dead requests would stay until a full collection. */
+const LINE = Symbol('line');
+type Lined = IncomingMessage & { [LINE]?: string };
 
 /** A request that waits for too long goes to the app as well, which refuses it. */
 export function fairAdmission(app: App, { activeRequests, callerLines, trustedProxies }: TurnParts): Fetch {
@@ -24,7 +25,7 @@ export function fairAdmission(app: App, { activeRequests, callerLines, trustedPr
   return async (request, { incoming, outgoing }) => {
     const arrivedAt = performance.now();
     const line = callerLines.of(incoming, addressOf(incoming));
-    lines.set(incoming, line);
+    (incoming as Lined)[LINE] = line;
     const activeRequest = activeRequests.arrive(line);
     outgoing.once('close', () => activeRequest.hangUp());
     try {
@@ -48,7 +49,7 @@ export function connectionOwner({ callerLines, trustedProxies }: TurnParts): Own
     const { remoteAddress } = socket;
     if (remoteAddress === undefined || isProxy(remoteAddress)) return undefined;
     if (!incoming) return callerLines.of({ headers: {} }, plainAddress(remoteAddress));
-    return lines.get(incoming) ?? callerLines.of(incoming, addressOf(incoming));
+    return (incoming as Lined)[LINE] ?? callerLines.of(incoming, addressOf(incoming));
   };
 }
 
