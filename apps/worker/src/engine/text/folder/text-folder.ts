@@ -7,12 +7,13 @@ import { readConfigFile } from '../../folder/config-file.ts';
 import { openWhole, reportOf } from '../../folder/open-whole.ts';
 import type { GraphReport, InferenceRuntime, LoadOptions, ValueInfo } from '../../runtime/runtime.ts';
 import type { Reading } from '../answers.ts';
+import { EXAMPLE_TEXTS } from '../example-texts.ts';
 import { TextGraph } from '../text-graph.ts';
 import { type EncodedText, TextTokenizer } from '../tokenizer.ts';
 import { prepareSentence, readSentenceConfig } from './sentence-config.ts';
 import { labelsOf, readTextConfig, type TextConfig, type TextModelConfig } from './text-config.ts';
 
-interface TextOptions extends LoadOptions {
+export interface TextOptions extends LoadOptions {
   /** Which of several exports in one folder: the suffix of the graph's name, such as `_quantized`. Default none. */
   readonly variant?: string;
 }
@@ -65,8 +66,8 @@ async function openParts(
   const { isPlain, ...sentence } = await readSentenceConfig(folder, isPooled(outputs));
   const preparing = { strips: !isPlain, lowerCases: !isPlain && config.lowerCases };
   const names = [...new Set(Object.values(outputs))];
-  // Two texts of different lengths: shows where the nodes run, and that batch and length are free.
-  const texts = ['', 'a'].map((text) => tokenizer.encode(text, { mayTruncate: true }));
+  // Two texts of different lengths: shows where the nodes run, and that batch and length are free. Other forms of the graph are compared on them.
+  const texts = EXAMPLE_TEXTS.slice(0, 2).map((text) => tokenizer.encode(text, { mayTruncate: true }));
   const [row] = await graph.run(texts, names);
   const embedding = outputs['text-embedding'];
   const width = embedding === undefined ? undefined : row[embedding].width;
