@@ -32,7 +32,7 @@ const OPERATORS: Record<string, Operator> = {
   GroupNorm: ([x, scale, shift], attributes) => [groupNorm(x, scale, shift, attributes)],
   SkipGroupNorm([x, scale, shift, skip], attributes) {
     const [, height, width, channels] = x.dims;
-    // Of the same size, or [batch, 1, 1, channels].
+    // Of the same size, or [batch, channels].
     const isBroadcast = skip.data.length !== x.data.length;
     const sum = x.data.map((value, i) => {
       const row = Math.floor(i / (height * width * channels));

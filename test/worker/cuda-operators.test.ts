@@ -1,5 +1,5 @@
 /** Graphs with the operators that only CUDA has: ONNX Runtime accepts their form on any machine, and a reference computes their values. */
-import { writeFile } from 'node:fs/promises';
+import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { readGraph, weightsPlace } from '../../apps/worker/src/engine/runtime/external-data.ts';
@@ -18,8 +18,13 @@ import {
   DATA_TYPE,
   decode,
   encode,
+  findAttentions,
+  fuseAttentions,
   fuseForCuda,
+  type ModelProto,
   type NodeProto,
+  type TensorProto,
+  toNumber,
   withFileSource,
   writeStoredModel,
 } from '../../packages/onnx-model/src/index.ts';
@@ -37,9 +42,9 @@ function fused(path: string) {
 }
 
 /** Runs the graph as exported and evaluates it fused, on the same inputs. Returns how many nodes of each operator were written. */
-async function expectSameValues(path: string): Promise<Record<string, number>> {
+async function expectSameValues(path: string, size = 8): Promise<Record<string, number>> {
   const session = await onnxRuntime.load({ path }, CPU);
-  const feeds = Object.fromEntries(session.inputs.map((input, i) => [input.name, anyTensor(input, i)]));
+  const feeds = Object.fromEntries(session.inputs.map((input, i) => [input.name, anyTensor(input, size, i)]));
   const [[name, exported]] = Object.entries(await session.run(feeds));
   await session.close();
   const { bytes, written } = fused(path);
@@ -51,9 +56,9 @@ async function expectSameValues(path: string): Promise<Record<string, number>> {
   return written;
 }
 
-/** Two rows, and eight of all other sizes that are free. */
-function anyTensor({ type, dims }: ValueInfo, phase: number): Tensor {
-  const sizes = dims.map((dim, axis) => (typeof dim === 'number' ? dim : axis === 0 ? 2 : 8));
+/** Two rows, and this size where another one is free. */
+function anyTensor({ type, dims }: ValueInfo, size: number, phase: number): Tensor {
+  const sizes = dims.map((dim, axis) => (typeof dim === 'number' ? dim : axis === 0 ? 2 : size));
   const length = elementCount(sizes);
   if (type === 'int64') return { type, data: new BigInt64Array(length).fill(500n), dims: sizes };
   const data = Float32Array.from({ length }, (_, i) => Math.sin(i * i * 0.7 + i + phase));
@@ -71,7 +76,7 @@ test('A UNet as wide as that of Stable Diffusion has every operator of CUDA, and
   const path = join(folder, 'unet.onnx');
   await writeFile(path, buildFullUnet('float32', weights, [320, 320]));
   await weights.write(join(folder, WEIGHTS_FILE));
-  expect(await expectSameValues(path)).toEqual({
+  expect(await expectSameValues(path, 4)).toEqual({
     GroupNorm: 8,
     SkipGroupNorm: 23,
     NhwcConv: 46,
@@ -184,4 +189,54 @@ test('A node that is not of the form that ONNX Runtime wants is refused for that
   const norm = model.graph?.node?.find(({ opType }) => opType === 'GroupNorm');
   if (norm) norm.attribute = norm.attribute?.filter(({ name }) => name !== 'groups');
   await expect(openOnCpu(path, encode('ModelProto', model))).rejects.toThrow(/groups/);
+});
+
+/** Operators that the CPU has, and whose layout ONNX Runtime does not know either, in the place of those of CUDA. */
+function withStandIns({ graph, ...model }: ModelProto): Uint8Array {
+  const weights = new Map(graph?.initializer?.map(({ name, dims }) => [name, dims?.map(toNumber) ?? []]));
+  const produced = new Map(graph?.node?.map((each) => [each.output?.[0], each]));
+  const added: TensorProto[] = [];
+  const of = (opType: string, input: string[], output: string, attribute: NodeProto['attribute'] = []) => ({
+    opType,
+    name: output,
+    input,
+    output: [output],
+    attribute,
+  });
+  const size = [{ name: 'size', type: ATTRIBUTE_TYPE.int, i: 1 }];
+  const equation = [{ name: 'equation', type: ATTRIBUTE_TYPE.string, s: Buffer.from('nhwc,co->nhwo') }];
+  const node = (graph?.node ?? []).flatMap((each): NodeProto[] => {
+    const [x = '', weight = '', , skip = ''] = each.input ?? [];
+    const [result = '', sum = ''] = each.output ?? [];
+    if (each.opType === 'GroupNorm') return [of('LRN', [x], result, size)];
+    if (each.opType === 'SkipGroupNorm') {
+      // Of a skip with two dimensions, the sum is not the CPU's addition: it is left out.
+      const terms = produced.get(skip)?.opType === 'Transpose' ? [x, skip] : [x];
+      return [of(terms.length === 2 ? 'Add' : 'Identity', terms, sum), of('LRN', [sum], result, size)];
+    }
+    if (each.opType !== 'NhwcConv') return [each];
+    const [to, from] = weights.get(produced.get(weight)?.input?.[0] ?? '') ?? [];
+    const floatData = Array.from({ length: from * to }, () => 1);
+    added.push({ name: `${result}.weight`, dims: [from, to], dataType: DATA_TYPE.float32, floatData });
+    return [of('Einsum', [x, `${result}.weight`], result, equation)];
+  });
+  const initializer = [...(graph?.initializer ?? []), ...added];
+  return encode('ModelProto', { ...model, graph: { ...graph, node, initializer, valueInfo: [] } });
+}
+
+test('ONNX Runtime takes out all Transposes around the operators of CUDA but those of the input and the output of a UNet', async () => {
+  const folder = await tempFolder('cuda');
+  unpackFixture('sd15', folder);
+  const path = join(folder, 'unet/model.onnx');
+  const stored = readGraph({ path });
+  fuseAttentions(stored, findAttentions(stored).found);
+  fuseForCuda(stored);
+  const bytes = withFileSource(path, (file) => writeStoredModel(stored, file));
+  const saveOptimized = join(folder, 'optimized.onnx');
+  const standing = { path, bytes: withStandIns(decode('ModelProto', bytes)) };
+  await (await onnxRuntime.load(standing, { ...CPU, optimization: 'extended', saveOptimized })).close();
+  const transposes = (await readFile(saveOptimized).then((file) => decode('ModelProto', file))).graph?.node
+    ?.filter(({ opType }) => opType === 'Transpose')
+    .map(({ attribute }) => attribute?.[0]?.ints?.map(toNumber).join(''));
+  expect(transposes).toEqual(['0231', '0312']);
 });

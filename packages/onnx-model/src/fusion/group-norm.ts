@@ -13,6 +13,8 @@
  *   convolution ── Transpose ─┬─ SkipGroupNorm ─┬─ Transpose ── result
  *   other ──────── Transpose ─┘                 └─ Transpose ── x
  *
+ * Of an other that is Unsqueezed from [batch, channels], as what the timestep adds, the operator takes that itself.
+ *
  * Scale and shift are float32 for CUDA, whatever x is.
  */
 import { DATA_TYPE, type NodeProto, toNumber } from '../schema.ts';
@@ -98,8 +100,9 @@ function withSizes(norm: Norm): Norm | undefined {
 interface Sum {
   readonly node: NodeProto;
   readonly convolved: string;
-  /** Of the same size, or with one number for each channel of a row. */
   readonly other: string;
+  /** [batch, channels] */
+  readonly flat: string | undefined;
 }
 
 function sumOf(graph: ReadGraph, x: string): Sum | undefined {
@@ -108,7 +111,21 @@ function sumOf(graph: ReadGraph, x: string): Sum | undefined {
   const at = terms.findLastIndex((term) => graph.index.producedBy(term, 'Conv'));
   const other = terms[1 - at];
   if (!node || at === -1 || graph.weight(other)) return undefined;
-  return { node, convolved: terms[at], other };
+  return { node, convolved: terms[at], other, flat: flatOf(graph, other) };
+}
+
+/** What becomes the value by dimensions of one that follow its two. */
+function flatOf({ index, known }: ReadGraph, value: string): string | undefined {
+  const axes: (number | undefined)[] = [];
+  let at = value;
+  for (let hops = 0; hops < 2; hops += 1) {
+    const unsqueezed = index.producedBy(at, 'Unsqueeze');
+    if (!unsqueezed) break;
+    const [of = '', where = ''] = unsqueezed.input ?? [];
+    axes.push(...(known.elements(where) ?? attribute(unsqueezed, 'axes')?.ints?.map(toNumber) ?? []));
+    at = of;
+  }
+  return axes.sort().join() === '2,3' ? at : undefined;
 }
 
 function fuse(graph: ReadGraph, norm: Norm, name: string, sum: Sum | undefined): Replacement {
@@ -121,13 +138,14 @@ function fuse(graph: ReadGraph, norm: Norm, name: string, sum: Sum | undefined):
     intOf('channels_last', 1),
     floatOf('epsilon', norm.epsilon),
   ];
-  const inputs = [`${name}.x`, scale, shift, ...(sum ? [`${name}.other`] : [])];
+  const other = sum?.flat ?? `${name}.other`;
+  const inputs = [`${name}.x`, scale, shift, ...(sum ? [other] : [])];
   const outputs = [`${name}.result`, ...(sum ? [`${name}.sum`] : [])];
   const nodes = [
     ...forCuda(norm.scale, scale),
     ...forCuda(norm.shift, shift),
     channelsLast(sum?.convolved ?? norm.x, `${name}.x`),
-    ...(sum ? [channelsLast(sum.other, `${name}.other`)] : []),
+    ...(sum && !sum.flat ? [channelsLast(sum.other, other)] : []),
     fusedNode(sum ? 'SkipGroupNorm' : 'GroupNorm', name, [inputs, outputs], attributes),
     channelsFirst(`${name}.result`, result),
     ...(sum ? [channelsFirst(`${name}.sum`, sum.node.output?.[0] ?? '')] : []),
