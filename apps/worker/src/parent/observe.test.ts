@@ -1,6 +1,12 @@
 import { createMetrics } from '@lehr/shared';
 import { expect, onTestFinished, test, vi } from 'vitest';
-import { EVENT_LOOP_TICK_MS, observeWorker, showEventLoopDelay, startEventLoopMonitor } from './observe.ts';
+import {
+  EVENT_LOOP_TICK_MS,
+  observeWorker,
+  showEventLoopDelay,
+  showFusions,
+  startEventLoopMonitor,
+} from './observe.ts';
 
 const PAUSE_MS = 300;
 
@@ -40,4 +46,25 @@ test('A step shows how full its lane was and the time outside of its graph, and 
   expect(text).toContain(`lehr_step_host_seconds_count${labels} 1`);
   expect(text).toContain(`lehr_claims_total${labels} 3`);
   expect(text).toContain('lehr_janitor_actions_total{action="recovered"} 0');
+});
+
+test('Operators of CUDA that a graph runs without count as exported, beside its fused attentions', async () => {
+  const { metrics, page } = createMetrics('worker');
+  const labels = { model: 'brush', version: '1' };
+  const cuda = { operators: { GroupNorm: 16, NhwcConv: 97 } };
+  const fusion = { attentions: 32, left: {} };
+  showFusions(metrics, { ...labels, graph: 'unet' }, { ...fusion, cuda });
+  showFusions(
+    metrics,
+    { ...labels, graph: 'other' },
+    { ...fusion, cuda: { ...cuda, problem: 'it differs' } },
+  );
+  const text = await page.render();
+  const of = (graph: string, operator: string, form: string) =>
+    `lehr_model_fusions{model="brush",version="1",graph="${graph}",operator="${operator}",form="${form}"}`;
+  expect(text).toContain(`${of('unet', 'GroupNorm', 'fused')} 16\n`);
+  expect(text).toContain(`${of('unet', 'NhwcConv', 'exported')} 0\n`);
+  expect(text).toContain(`${of('other', 'NhwcConv', 'fused')} 0\n`);
+  expect(text).toContain(`${of('other', 'NhwcConv', 'exported')} 97\n`);
+  expect(text).toContain(`${of('other', 'MultiHeadAttention', 'fused')} 32\n`);
 });

@@ -193,8 +193,9 @@ export function readGaugesOf(
   });
 }
 
-function showFusions(
-  { modelFusions }: Metrics<'worker'>,
+/** Each operator has a value for both forms. */
+export function showFusions(
+  { modelFusions }: Pick<Metrics<'worker'>, 'modelFusions'>,
   labels: { model: string; version: string; graph: string },
   { attentions, left, cuda }: Fusion,
 ): void {

@@ -46,8 +46,8 @@ const rowOf = ({ graph, provider, load_ms: loadMs, first_run_ms: runMs }: GraphC
 ];
 
 /** Such as `attentions  30 fused`, and one line for each reason why others are not; the same for the operators of CUDA. */
-const fusionLines = ({ attentions, left, cuda }: NonNullable<GraphCheck['fusion']>): string[] => [
-  `attentions  ${attentions} fused`,
+export const fusionLines = ({ attentions, left, cuda }: NonNullable<GraphCheck['fusion']>): string[] => [
+  ...(attentions > 0 || !cuda ? [`attentions  ${attentions} fused`] : []),
   ...Object.entries(left).map(([reason, count]) => `attentions  ${count} as exported: ${reason}`),
   ...(cuda ? [`operators   ${cudaText(cuda)}`] : []),
 ];
