@@ -4,6 +4,7 @@ import { dirname, join } from 'node:path';
 import { writeTinyWhisper } from '@lehr/demo-models';
 import { expect, test } from 'vitest';
 import { blocksOf, readText } from '../repo/readme.ts';
+import { unpackTextFixture } from '../support/text-fixtures.ts';
 import { tempFolder, tinyModels } from '../support/tiny-models.ts';
 import { lehrShell, startLehrCommand } from './lehr-command.ts';
 
@@ -65,7 +66,7 @@ test('lehr models prepare --precision int8 adds a verified variant of a speech m
 
   expect(await lehr('prepare', picture, '--precision', 'int8')).toMatchObject({
     code: 65,
-    stderr: expect.stringContaining('--precision int8 is for speech models'),
+    stderr: expect.stringContaining('--precision int8 is for models of the tasks whisper and text'),
   });
   expect(await lehr('prepare', folder, '--precision', 'fp8')).toMatchObject({
     stderr: expect.stringContaining('allowed are int8 and fp16'),
@@ -98,8 +99,33 @@ test('lehr models prepare --precision fp16 writes a verified copy of a model for
   await writeTinyWhisper(speech);
   expect(await lehr('prepare', speech, '--precision', 'fp16', '--out', `${out}-2`)).toMatchObject({
     code: 65,
-    stderr: expect.stringContaining('--precision fp16 is for models for pictures'),
+    stderr: expect.stringContaining('--precision fp16 is for models of the tasks diffusion and text'),
   });
+});
+
+test('lehr models prepare --precision writes verified variants of a text model, states their error, and --undo removes them', {
+  tags: ['long'],
+}, async () => {
+  const { lehr } = await tiny();
+  const folder = await tempFolder('texts');
+  unpackTextFixture('bert-sentences', folder, 'onnx');
+  const before = (await readdir(folder, { recursive: true })).sort();
+  for (const [precision, variant] of [
+    ['int8', 'quantized'],
+    ['fp16', 'fp16'],
+  ]) {
+    const made = await lehr('prepare', folder, '--precision', precision);
+    expect(made).toMatchObject({ code: 0, stderr: '' });
+    expect(made.stdout).toMatch(
+      new RegExp(`^onnx/model\\.onnx +onnx/model_${variant}\\.onnx +\\d+ +[\\d.]+ [kM]B$`, 'm'),
+    );
+    expect(made.stdout).toMatch(
+      /^vectors +the smallest cosine with the original is 0\.9\d+; allowed 0\.9\d+$/m,
+    );
+    expect(await lehr('check', folder, '--variant', variant)).toMatchObject({ code: 0 });
+    expect((await lehr('prepare', folder, '--undo')).stdout).toBe(`removed from ${folder}\n`);
+    expect((await readdir(folder, { recursive: true })).sort()).toEqual(before);
+  }
 });
 
 test('The commands of docs/tuning.md for a prepared model work', WHOLE, async () => {

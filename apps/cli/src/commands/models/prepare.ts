@@ -18,7 +18,7 @@ export const prepareModel = defineCommand({
     precision: {
       type: 'string',
       value: 'int8|fp16',
-      help: 'int8: write the graphs of a speech model beside the originals, as the variant quantized. fp16: write those of a model for pictures in a copy (--out).',
+      help: 'Write the graphs again. int8: of a speech or text model, beside the originals as the variant quantized. fp16: of a text model, as the variant fp16; of a model for pictures, in a copy (--out).',
     },
     undo: { type: 'boolean', help: 'Remove what was prepared.' },
     variant: {
@@ -41,12 +41,6 @@ export const prepareModel = defineCommand({
       variant,
       ...(out !== undefined && { out: resolve(out) }),
     };
-    if (precision === 'fp16') {
-      const result = await runModelTool(terminal, { ...request, precision }, 'halved');
-      const { type: _, ...halved } = result;
-      terminal.out(json ? `${JSON.stringify(halved)}\n` : halvedText(result));
-      return EXIT.ok;
-    }
     if (precision !== undefined) {
       const result = await runModelTool(terminal, { ...request, precision }, 'converted');
       const { type: _, ...converted } = result;
@@ -87,19 +81,34 @@ const rowOf = ({
   bytesText(bytes),
 ];
 
+type Converted<Task> = Extract<ToolResult<'converted'>, { task: Task }>;
+
 function convertedText(result: ToolResult<'converted'>): string {
-  const { folder, graphs, difference, tolerance, same, tokens } = result;
-  const rows = graphs.map((each) => [each.graph, each.result, `${each.matmuls}`, bytesText(each.bytes)]);
+  if (result.task === 'diffusion') return halvedText(result);
+  const { folder, graphs, variant } = result;
+  const rows = graphs.map((each) => [each.graph, each.result, `${each.operators}`, bytesText(each.bytes)]);
   return [
-    tableOf(['GRAPH', 'MADE', 'INT8', 'SIZE'], rows),
-    `\nlogits  differ by ${difference.toExponential(1)} of the largest; allowed ${tolerance}\n`,
-    `tokens  ${same} of ${tokens} are the same\n`,
+    tableOf(['GRAPH', 'MADE', 'OPERATORS', 'SIZE'], rows),
+    '\n',
+    ...(result.task === 'whisper' ? speechLines(result) : textLines(result)),
     `folder  ${plain(folder)}\n`,
-    'use it  variant: _quantized in models.yaml, or --variant quantized\n',
+    `use it  variant: ${variant} in models.yaml, or --variant ${variant.slice(1)}\n`,
   ].join('');
 }
 
-function halvedText({ folder, graphs, tolerance }: ToolResult<'halved'>): string {
+const speechLines = ({ difference, tolerance, same, tokens }: Converted<'whisper'>): string[] => [
+  `logits  differ by ${difference.toExponential(1)} of the largest; allowed ${tolerance}\n`,
+  `tokens  ${same} of ${tokens} are the same\n`,
+];
+
+const textLines = ({ compared }: Converted<'text'>): string[] =>
+  compared.map(({ type, difference, tolerance }) =>
+    type === 'text-embedding'
+      ? `vectors  the smallest cosine with the original is ${(1 - difference).toFixed(6)}; allowed ${1 - tolerance}\n`
+      : `scores of ${type}  differ by at most ${difference.toExponential(1)}; allowed ${tolerance}\n`,
+  );
+
+function halvedText({ folder, graphs, tolerance }: Converted<'diffusion'>): string {
   const rows = graphs.map(({ graph, precision, difference, bytes }) => [
     graph,
     precision,

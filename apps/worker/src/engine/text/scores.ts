@@ -55,7 +55,7 @@ export function classify(logits: Float32Array, model: Labels, options: ClassifyO
   }));
 }
 
-function scored(logits: Float32Array, by: Labels['function']): Float64Array {
+export function scored(logits: Float32Array, by: Labels['function']): Float64Array {
   if (by === 'none') return Float64Array.from(logits);
   return by === 'softmax' ? softmax(logits) : sigmoid(logits);
 }

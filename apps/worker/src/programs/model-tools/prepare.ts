@@ -7,11 +7,9 @@ import { acquireLock, versionFolder } from '@lehr/shared/model-cache';
 import { PREPARED_FOLDER } from '../../engine/folder/prepared-manifest.ts';
 import { tunedSettings } from '../../engine/lanes/model-lanes.ts';
 import { convertDiffusion, HALF_TOLERANCE } from '../../engine/models/converted/convert-diffusion.ts';
-import {
-  convertWhisper,
-  INT8_TOLERANCE,
-  undoConversion,
-} from '../../engine/models/converted/convert-whisper.ts';
+import { convertText } from '../../engine/models/converted/convert-text.ts';
+import { undoConversion, VARIANTS } from '../../engine/models/converted/convert-variant.ts';
+import { convertWhisper } from '../../engine/models/converted/convert-whisper.ts';
 import { isHalfCopy } from '../../engine/models/converted/manifest.ts';
 import { type FolderOptions, taskOfFolder } from '../../engine/models/open-folder.ts';
 import { prepareFolder, unprepareFolder } from '../../engine/models/prepared/prepare-folder.ts';
@@ -29,12 +27,23 @@ export interface PrepareRequest {
   /** Removes what was prepared. */
   readonly undo: boolean;
   readonly variant?: string | undefined;
-  /** `int8`: writes the graphs of a speech model beside the originals. `fp16`: writes those of a model for pictures in `out`. */
+  /** `int8` or `fp16`: writes the graphs again, beside the originals; those of a model for pictures in `out`. */
   readonly precision?: string | undefined;
 }
 
-/** What writes the graphs, by `--precision`. */
-const MAKERS = { same: prepared, int8: converted, fp16: halved };
+type Precision = 'int8' | 'fp16';
+/** Makes what the command shows from a folder, which is named `shown` afterwards. */
+type Maker = (folder: string, options: FolderOptions, shown: string) => Promise<ToolEvent>;
+
+/** What writes graphs in a precision. */
+const CONVERSIONS: Readonly<Record<Task, Partial<Record<Precision, Maker>>>> = {
+  diffusion: { fp16: halved },
+  whisper: { int8: quantizedSpeech },
+  text: {
+    int8: (folder, options, shown) => convertedText('int8', folder, options, shown),
+    fp16: (folder, options, shown) => convertedText('fp16', folder, options, shown),
+  },
+};
 
 export async function prepare(request: PrepareRequest, settings: ToolSettings): Promise<ToolEvent> {
   const { task, folder, options } = await find(request, settings);
@@ -50,8 +59,8 @@ export async function prepare(request: PrepareRequest, settings: ToolSettings): 
     return { type: 'prepared', folder, undone: wasPrepared, graphs: [] };
   }
   const { out } = request;
-  const make = MAKERS[precisionOf(request, task)];
-  if (out === undefined) return locked(folder, () => make(task, folder, options, folder));
+  const make = makerOf(request, task);
+  if (out === undefined) return locked(folder, () => make(folder, options, folder));
   // One name for all runs of a copy: the next one removes what a killed run has left.
   const draft = `${out}.lehr-draft`;
   return lockedBy(`${draft}.lock`, async () => {
@@ -59,7 +68,7 @@ export async function prepare(request: PrepareRequest, settings: ToolSettings): 
       throw new LehrError('conflict', `${out} is already there; --out names a new folder.`);
     try {
       await copyFolder(folder, draft);
-      const event = await make(task, draft, options, out).catch((error) => {
+      const event = await make(draft, options, out).catch((error) => {
         throw namingOriginal(error, draft, folder);
       });
       await rename(draft, out);
@@ -86,44 +95,47 @@ function namingOriginal(error: unknown, draft: string, folder: string): unknown 
   return new LehrError(error.code, error.message.replaceAll(draft, folder), { cause: error });
 }
 
-/** `same`: that of the export. Throws LehrError `invalid-request` when the model cannot have the precision that is asked for. */
-function precisionOf({ precision, variant, out }: PrepareRequest, task: Task): keyof typeof MAKERS {
-  if (precision === undefined) return 'same';
+/** Throws LehrError `invalid-request` when the model cannot have the precision that is asked for. */
+function makerOf({ precision, variant, out }: PrepareRequest, task: Task): Maker {
+  if (precision === undefined) return (folder, options, shown) => prepared(task, folder, options, shown);
   const refused = (found: string, wanted: string): LehrError =>
     new LehrError('invalid-request', `${found}; ${wanted}`);
   if (precision !== 'int8' && precision !== 'fp16')
     throw refused(`--precision is ${precision}`, 'allowed are int8 and fp16.');
-  if (precision === 'int8' && task !== 'whisper')
-    throw refused(`The model's task is ${task}`, '--precision int8 is for speech models (whisper).');
-  if (precision === 'fp16' && task !== 'diffusion')
-    throw refused(`The model's task is ${task}`, '--precision fp16 is for models for pictures (diffusion).');
-  if (precision === 'fp16' && out === undefined) {
+  const make = CONVERSIONS[task][precision];
+  if (!make) {
+    const tasks = Object.entries(CONVERSIONS).flatMap(([each, makers]) => (makers[precision] ? each : []));
+    throw refused(
+      `The model's task is ${task}`,
+      `--precision ${precision} is for models of the tasks ${tasks.join(' and ')}.`,
+    );
+  }
+  if (task === 'diffusion' && out === undefined) {
     const why = 'because a folder of a model for pictures has one set of graph names.';
     throw refused('--precision fp16 is without --out', `give --out NEW_FOLDER, ${why}`);
   }
   if (variant) throw refused(`--variant is ${variant}`, '--precision converts the export without a variant.');
-  return precision;
+  return make;
 }
 
-async function halved(
-  _task: Task,
-  folder: string,
-  options: FolderOptions,
-  shown: string,
-): Promise<ToolEvent> {
+async function halved(folder: string, options: FolderOptions, shown: string): Promise<ToolEvent> {
   const graphs = await convertDiffusion(folder, onnxRuntime, options);
-  return { type: 'halved', folder: shown, graphs, tolerance: HALF_TOLERANCE };
+  return { type: 'converted', task: 'diffusion', folder: shown, graphs, tolerance: HALF_TOLERANCE };
 }
 
-async function converted(
-  _task: Task,
+async function quantizedSpeech(folder: string, options: FolderOptions, shown: string): Promise<ToolEvent> {
+  const converted = await convertWhisper(folder, onnxRuntime, options);
+  return { type: 'converted', task: 'whisper', folder: shown, variant: VARIANTS.int8, ...converted };
+}
+
+async function convertedText(
+  precision: Precision,
   folder: string,
   options: FolderOptions,
   shown: string,
 ): Promise<ToolEvent> {
-  const { graphs, difference, same, tokens } = await convertWhisper(folder, onnxRuntime, options);
-  const tolerance = INT8_TOLERANCE.difference;
-  return { type: 'converted', folder: shown, graphs, difference, tolerance, same, tokens };
+  const converted = await convertText(folder, onnxRuntime, options, precision);
+  return { type: 'converted', task: 'text', folder: shown, variant: VARIANTS[precision], ...converted };
 }
 
 async function prepared(

@@ -2,7 +2,8 @@
 import type { PlainError, TunedSettings } from '@lehr/shared';
 import type { FetchEvent } from '@lehr/shared/model-cache';
 import type { HalvedGraph } from '../../engine/models/converted/convert-diffusion.ts';
-import type { ConvertedFolder } from '../../engine/models/converted/convert-whisper.ts';
+import type { ConvertedText } from '../../engine/models/converted/convert-text.ts';
+import type { ConvertedWhisper } from '../../engine/models/converted/convert-whisper.ts';
 import type { Fusion } from '../../engine/runtime/runtime.ts';
 import type { Goal } from '../tune/goal.ts';
 import type { Tuning } from '../tune/tune.ts';
@@ -31,6 +32,17 @@ export interface ListedModel {
   readonly state: 'ready' | 'incomplete' | 'missing' | 'not a folder';
   readonly bytes: number;
   readonly last_used_at: string | null;
+}
+
+type Converted<Task, Made> = {
+  readonly type: 'converted';
+  readonly task: Task;
+  readonly folder: string;
+} & Made;
+
+interface Variant {
+  /** What names the graphs: a suffix, such as `_quantized`. */
+  readonly variant: string;
 }
 
 export type ToolEvent =
@@ -99,16 +111,8 @@ export type ToolEvent =
         readonly bytes: number;
       }[];
     }
-  | ({
-      readonly type: 'converted';
-      readonly folder: string;
-      readonly tolerance: number;
-    } & ConvertedFolder)
-  | {
-      readonly type: 'halved';
-      readonly folder: string;
-      readonly graphs: readonly HalvedGraph[];
-      readonly tolerance: number;
-    }
+  | Converted<'diffusion', { readonly graphs: readonly HalvedGraph[]; readonly tolerance: number }>
+  | Converted<'whisper', ConvertedWhisper & Variant>
+  | Converted<'text', ConvertedText & Variant>
   | { readonly type: 'entered'; readonly models_file: string }
   | ({ readonly type: 'failed' } & PlainError);

@@ -9,9 +9,9 @@ import { type KeptFile, keptFile } from '../../folder/prepared-manifest.ts';
 import { shareOfDifference, TOLERANCE } from '../../runtime/agreement.ts';
 import { weightFiles } from '../../runtime/external-data.ts';
 import type { InferenceRuntime, LoadOptions } from '../../runtime/runtime.ts';
-import { allFinite, floatValues, type Tensor } from '../../runtime/tensor.ts';
+import type { Tensor } from '../../runtime/tensor.ts';
 import { type Recorded, recording } from '../prepared/recording.ts';
-import { writeHalfGraph } from './half-graph.ts';
+import { badValue, writeHalfGraph } from './half-graph.ts';
 import { isHalfCopy, writeConverted } from './manifest.ts';
 
 export const HALF_TOLERANCE = TOLERANCE.float16;
@@ -155,8 +155,7 @@ async function checkValues(
   recorded: Omit<Recorded, 'isClosed'>,
   runtime: InferenceRuntime,
 ): Promise<void> {
-  const outputs = await outputsOf(check, names, recorded, runtime);
-  const bad = names.find((name) => !allFinite(floatValues(outputs[name])));
+  const bad = badValue(await outputsOf(check, names, recorded, runtime));
   if (bad !== undefined) throw new Error(`its value ${bad} is not finite in half precision`);
 }
 

@@ -6,7 +6,8 @@ import { expect, test } from 'vitest';
 import { tempFolder } from '../../../../../../test/support/tiny-models.ts';
 import { onnxRuntime } from '../../runtime/onnx.ts';
 import { openWhisperModel } from '../../whisper/folder/whisper-folder.ts';
-import { convertWhisper, INT8_TOLERANCE, INT8_VARIANT, undoConversion } from './convert-whisper.ts';
+import { undoConversion, VARIANTS } from './convert-variant.ts';
+import { convertWhisper, INT8_TOLERANCE } from './convert-whisper.ts';
 import { CONVERTED_MANIFEST } from './manifest.ts';
 
 const CPU = { providers: ['cpu'], threads: 1 } as const;
@@ -55,7 +56,7 @@ test.each(layouts)(
     expect(difference).toBeGreaterThan(0);
     expect(difference).toBeLessThanOrEqual(INT8_TOLERANCE.difference);
     expect(same).toBeGreaterThanOrEqual(INT8_TOLERANCE.same * tokens);
-    const opened = await openWhisperModel(folder, onnxRuntime, { ...CPU, variant: INT8_VARIANT });
+    const opened = await openWhisperModel(folder, onnxRuntime, { ...CPU, variant: VARIANTS.int8 });
     expect(opened.decoder.batching).toEqual({ mode: 'rows' });
     await opened.close();
 

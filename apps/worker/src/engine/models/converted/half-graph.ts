@@ -15,6 +15,7 @@ import {
 } from '@lehr/onnx-model';
 import { LehrError } from '@lehr/shared';
 import { checkExternalData } from '../../runtime/external-data.ts';
+import { allFinite, floatValues, type Tensor } from '../../runtime/tensor.ts';
 import { type ElementTypes, elementTypes, halfNodes } from './half-nodes.ts';
 import { floatsOf, storedWeight, type Weight } from './weights.ts';
 
@@ -27,8 +28,8 @@ interface HalfFiles {
   readonly graph: string;
   /** The same graph, which also returns every value in float16. */
   readonly check: string;
-  /** The weights of both. */
-  readonly data: string;
+  /** The weights of both. Absent: in the graphs themselves. */
+  readonly data?: string;
 }
 
 /**
@@ -51,7 +52,11 @@ export function writeHalfGraph(from: string, to: HalfFiles): string[] {
     const nodes = halfNodes(graph, weights, types);
     if (nodes.size === 0) throw refused('has nothing in float32 that can be in half precision');
     const halved = halvedGraph(graph, weights, nodes, types);
-    const made = { ...halved.graph, initializer: writeWeights(weights, halved.weights, to.data) };
+    const initializer =
+      to.data === undefined
+        ? weights.map((weight) => loaded(weight, halved.weights))
+        : writeWeights(weights, halved.weights, to.data);
+    const made = { ...halved.graph, initializer };
     writeFileSync(to.graph, encode('ModelProto', { ...model, graph: made }));
     const tensorType = { elemType: DATA_TYPE.float16 };
     const values = [...nodes]
@@ -63,6 +68,10 @@ export function writeHalfGraph(from: string, to: HalfFiles): string[] {
     return names;
   });
 }
+
+/** The name of a value that half precision cannot hold. */
+export const badValue = (outputs: Readonly<Record<string, Tensor>>): string | undefined =>
+  Object.keys(outputs).find((name) => !allFinite(floatValues(outputs[name])));
 
 interface Halved {
   /** Without its weights. */
@@ -144,13 +153,16 @@ const castOf = (from: string, to: string, toHalf: boolean): NodeProto => ({
   attribute: [{ name: 'to', type: ATTRIBUTE_TYPE.int, i: toHalf ? DATA_TYPE.float16 : DATA_TYPE.float32 }],
 });
 
+const loaded = (weight: Weight, half: ReadonlySet<string>): TensorProto =>
+  half.has(weight.name) ? halved(weight.load()) : weight.load();
+
 /** One weight at a time, into a separate file: the file of a graph holds at most 2 GiB. */
 function writeWeights(weights: readonly Weight[], half: ReadonlySet<string>, data: string): TensorProto[] {
   const file = openSync(data, 'w');
   let offset = 0;
   try {
     return weights.map((weight) => {
-      const tensor = half.has(weight.name) ? halved(weight.load()) : weight.load();
+      const tensor = loaded(weight, half);
       const { rawData, ...header } = tensor;
       const length = rawData?.byteLength ?? 0;
       if (!rawData || length < MIN_EXTERNAL_BYTES) return tensor;

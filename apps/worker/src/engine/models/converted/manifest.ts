@@ -14,15 +14,12 @@ export const CONVERTED_MANIFEST = '.lehr-converted.json';
 const ManifestSchema = z.strictObject({
   format: z.literal(1),
   made_at: z.string(),
-  /**
-   * `int8`: the results are beside their sources. `fp16`: the folder is a copy, the results have the names of their sources, and there is
-   * nothing to go back to.
-   */
+  /** In a copy of a model for pictures the results have the names of their sources, and there is nothing to go back to. */
   precision: z.enum(['int8', 'fp16']),
-  /** The graphs that were converted, with the files of their weights; for `fp16` as they were in the original folder. */
+  /** The graphs that were converted, with the files of their weights; for a copy as they were in the original folder. */
   sources: z.array(FileSchema).min(1),
   results: z.array(FileSchema).min(1),
-  /** The largest difference: for `int8` of the logits, for `fp16` of one graph's outputs, as a share of the largest value. */
+  /** The largest difference from the original; what it is of depends on the task. */
   difference: z.number(),
   tolerance: z.number(),
 });
@@ -35,8 +32,13 @@ export async function writeConverted(folder: string, manifest: ConvertedManifest
 }
 
 /** Whether `lehr models prepare --precision fp16` made this folder. */
-export const isHalfCopy = async (folder: string): Promise<boolean> =>
-  (await readConverted(folder))?.precision === 'fp16';
+export async function isHalfCopy(folder: string): Promise<boolean> {
+  const manifest = await readConverted(folder);
+  return manifest !== undefined && isCopy(manifest);
+}
+
+const isCopy = ({ sources, results }: ConvertedManifest): boolean =>
+  results.some((result) => sources.some(({ path }) => path === result.path));
 
 /**
  * Removes the graphs that Lehr made beside their originals, and no other file: one that was changed since stays. Returns whether there
@@ -48,7 +50,7 @@ export async function removeConverted(folder: string): Promise<boolean> {
   if (!existsSync(path)) return false;
   const manifest = await readConverted(folder);
   if (!manifest) throw new LehrError('conflict', `${path} is not a manifest of this version of Lehr.`);
-  if (manifest.precision === 'fp16') return false;
+  if (isCopy(manifest)) return false;
   for (const result of manifest.results) {
     if (await isUnchanged(folder, result)) await rm(join(folder, result.path));
   }

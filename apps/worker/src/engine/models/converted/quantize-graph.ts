@@ -2,6 +2,7 @@
  * Dynamic quantization, as quantize_dynamic of ONNX Runtime writes it: a MatMul with a float32 weight becomes DynamicQuantizeLinear,
  * MatMulInteger, Cast and Mul. All other nodes stay as they are.
  */
+import { writeFile } from 'node:fs/promises';
 import {
   ATTRIBUTE_TYPE,
   DATA_TYPE,
@@ -25,17 +26,21 @@ interface Scope {
   readonly outer: Scope | undefined;
 }
 
-interface QuantizedGraph {
-  readonly bytes: Uint8Array;
-  readonly matmuls: number;
-}
-
 /** DynamicQuantizeLinear is of opset 11. */
 const MIN_OPSET = 11;
 const MAX_MODEL_BYTES = 2 ** 31 - 1;
 
-/** Also inside the branches of a merged decoder. Throws LehrError `model-unavailable` when nothing in it can be quantized. */
-export function quantizeGraph(path: string): QuantizedGraph {
+/**
+ * Writes the graph `from` to the file `to`; returns how many products compute in int8, also inside the branches of a merged decoder. Throws
+ * LehrError `model-unavailable` when there are none.
+ */
+export async function writeQuantized(from: string, to: string): Promise<number> {
+  const { bytes, matmuls } = quantizeGraph(from);
+  await writeFile(to, bytes);
+  return matmuls;
+}
+
+function quantizeGraph(path: string): { readonly bytes: Uint8Array; readonly matmuls: number } {
   checkExternalData({ path });
   return withFileSource(path, (source) => {
     const { model, graph, initializers } = readStoredModel(source);
