@@ -49,7 +49,7 @@ export function attentionPieces(
 
 /** A digest of the piece as the graph has it, with names that only say which value is which. */
 function kindOf(attention: Attention, { nodes, constants }: Part): string {
-  const { heads, headSize, valueSize, scale, type } = attention;
+  const { heads, headSize, valueSize, scale, type, maskType } = attention;
   const names = new Map(Object.entries(inputsOf(attention)).map(([name, value]) => [value, name]));
   const renamed = (value: string): string => {
     if (value !== '' && !names.has(value)) names.set(value, `${names.size}`);
@@ -64,16 +64,18 @@ function kindOf(attention: Attention, { nodes, constants }: Part): string {
   }));
   const initializer = constants.map((each) => ({ ...each, name: renamed(each.name ?? '') }));
   const piece = encode('GraphProto', { node, initializer });
-  const sizes = [heads, headSize, valueSize, scale, type, ...Object.keys(inputsOf(attention))];
+  const sizes = [heads, headSize, valueSize, scale, type, maskType, ...Object.keys(inputsOf(attention))];
   return `${sizes.join(' ')} ${hash('sha256', piece)}`;
 }
+
+const MASK = 'lehr.mask';
 
 /** The value of the graph for each input of a piece. */
 const inputsOf = ({ queries, keys, values, mask }: Attention): Record<string, string> => ({
   'lehr.queries': queries,
   'lehr.keys': keys,
   'lehr.values': values,
-  ...(mask !== undefined && { 'lehr.mask': mask }),
+  ...(mask !== undefined && { [MASK]: mask }),
 });
 
 interface Part {
@@ -124,7 +126,7 @@ function modelOf(
   nodes: readonly NodeProto[],
   constants: readonly TensorProto[] = [],
 ): Uint8Array {
-  const { type, last } = attention;
+  const { type, maskType, last } = attention;
   const inputs = Object.entries(inputsOf(attention));
   const graph: GraphProto = {
     name: 'attention',
@@ -134,7 +136,7 @@ function modelOf(
       ...nodes,
       { opType: 'Identity', name: RESULT, input: [...(last.output ?? [])], output: [RESULT] },
     ],
-    input: inputs.map(([name]) => tensorOf(name, type)),
+    input: inputs.map(([name]) => tensorOf(name, name === MASK ? maskType : type)),
     output: [tensorOf(RESULT, type)],
     initializer: [...constants],
   };

@@ -6,10 +6,11 @@
  *   keys ───── Transpose 0231 ── (scale) ─┘                                           MatMul ── Transpose 0213 ── result
  *   values ─── Transpose 0213 ────────────────────────────────────────────────────────┘
  *
- * A scale is a Mul or a Div by a number, in any of the three places. TorchScript computes the number from the size of a head;
+ * A scale is a Mul or a Div by a number, in any of the three places. In half precision there may be Casts around what is in float32:
+ * scales, the mask and the Softmax. TorchScript computes the number from the size of a head;
  * the dynamo exporter writes it down, and turns the keys in two steps, with Reshapes to three dimensions and back around the second.
  */
-import { type NodeProto, toNumber } from '../schema.ts';
+import { DATA_TYPE, type NodeProto, toNumber } from '../schema.ts';
 import type { StoredModel } from '../stored-model.ts';
 import { GraphIndex } from './graph-index.ts';
 import { attribute, KnownValues, permutation } from './known-values.ts';
@@ -28,7 +29,9 @@ export interface Attention {
   readonly scale: number;
   /** Is added to the scaled products. */
   readonly mask?: string;
-  /** TensorProto.DataType of all of them. */
+  /** TensorProto.DataType of the mask. */
+  readonly maskType: number;
+  /** TensorProto.DataType of queries, keys, values and result. */
   readonly type: number;
   /** Makes the result, in the layout of the queries. */
   readonly last: NodeProto;
@@ -62,6 +65,8 @@ const MAX_SCALES = 4;
 interface Scaled {
   readonly value: string;
   readonly scale: number;
+  /** TensorProto.DataType of the scaled value, where a Cast made it. */
+  readonly type?: number;
 }
 
 class Search {
@@ -95,13 +100,16 @@ class Search {
     if (typeof sizes === 'string') return sizes;
     const scale = left.scale * right.scale * scores.scale;
     const { mask } = scores;
-    return { queries, keys, values: after.values, ...sizes, scale, ...(mask && { mask }), last: after.last };
+    const parts = { queries, keys, values: after.values, ...sizes, scale, last: after.last };
+    return { ...parts, ...(mask && { mask }), maskType: scores.type ?? sizes.type };
   }
 
   /** What follows the Softmax: the product with the values, turned back. */
   #after(softmax: NodeProto): { readonly values: string; readonly last: NodeProto } | string {
-    const weights = softmax.output?.[0] ?? '';
-    if (this.#index.isOutput(weights)) return 'its weights are an output of the graph';
+    const made = softmax.output?.[0] ?? '';
+    if (this.#index.isOutput(made)) return 'its weights are an output of the graph';
+    const cast = this.#index.onlyReader(made);
+    const weights = (floatCast(cast) === undefined ? made : cast?.output?.[0]) ?? '';
     const product = this.#index.onlyReader(weights);
     if (!isOperator(product, 'MatMul') || product.input?.[0] !== weights)
       return 'its weights are not only multiplied with values';
@@ -114,36 +122,37 @@ class Search {
   }
 
   /** What is before the Softmax. */
-  #scores(
-    value: string,
-  ): { readonly product: NodeProto; readonly scale: number; readonly mask?: string } | string {
+  #scores(value: string): (Scaled & { readonly product: NodeProto; readonly mask?: string }) | string {
     const sum = this.#index.producedBy(value, 'Add');
     for (const [i, term] of (sum?.input ?? [value]).entries()) {
       const scaled = this.#scaled(term);
       const product = this.#index.producedBy(scaled.value, 'MatMul');
       if (!product) continue;
       if (!this.#index.onlyReader(scaled.value)) return 'its scores are read by other nodes too';
-      return { product, scale: scaled.scale, ...(sum?.input && { mask: sum.input[1 - i] }) };
+      return { ...scaled, product, ...(sum?.input && { mask: sum.input[1 - i] }) };
     }
     return 'its scores are not a product of queries and keys, with at most a mask added';
   }
 
-  /** Follows multiplications and divisions by known numbers upwards. */
+  /** Follows multiplications and divisions by known numbers, and Casts between float32 and half precision, upwards. */
   #scaled(value: string): Scaled {
     let scale = 1;
+    let type: number | undefined;
     let at = value;
     for (let hops = 0; hops < MAX_SCALES; hops += 1) {
       const node = this.#index.producer(at);
       const [a = '', b = ''] = node?.input ?? [];
       const factor = this.#known.scalar(b);
+      const to = floatCast(node);
       if (node?.domain) break;
-      if (node?.opType === 'Mul' && factor !== undefined) [at, scale] = [a, scale * factor];
+      if (to !== undefined) [at, type] = [a, type ?? to];
+      else if (node?.opType === 'Mul' && factor !== undefined) [at, scale] = [a, scale * factor];
       else if (node?.opType === 'Div' && factor !== undefined) [at, scale] = [a, scale / factor];
       else if (node?.opType === 'Mul' && this.#known.scalar(a) !== undefined)
         [at, scale] = [b, scale * (this.#known.scalar(a) ?? 1)];
       else break;
     }
-    return { value: at, scale };
+    return { value: at, scale, ...(type !== undefined && { type }) };
   }
 
   /** What a Transpose in this order turns into the value. */
@@ -206,6 +215,13 @@ interface Sizes {
 
 /** Of all heads together. Known models have a few thousand; a damaged file may have more, which would need much memory to compare. */
 const MAX_WIDTH = 16_384;
+
+/** TensorProto.DataType that the node casts to; undefined when it is no Cast to a floating-point type. */
+function floatCast(node: NodeProto | undefined): number | undefined {
+  if (!isOperator(node, 'Cast')) return undefined;
+  const to = toNumber(attribute(node, 'to')?.i);
+  return to === DATA_TYPE.float32 || to === DATA_TYPE.float16 ? to : undefined;
+}
 
 const isOrder = (order: readonly number[] | undefined, wanted: readonly number[]): boolean =>
   order?.length === wanted.length && wanted.every((axis, i) => order[i] === axis);

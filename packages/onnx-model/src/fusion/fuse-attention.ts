@@ -8,7 +8,9 @@
  * The Reshapes join heads and head size to one dimension, and part them again. They copy nothing, and fail when the sizes of heads were not
  * understood. The node wants a mask for each query and key; exporters also write one that is broadcast, so the mask is expanded first:
  *
- *   mask ── Expand [1, 1, tokens of the queries, tokens of the keys] ── MultiHeadAttention
+ *   mask ── (Max -65504 ── Cast) ── Expand [1, 1, tokens of the queries, tokens of the keys] ── MultiHeadAttention
+ *
+ * A mask in float32 of an attention in half precision has the lowest float32 where nothing is to be seen, which would become infinite.
  */
 import { ATTRIBUTE_TYPE, DATA_TYPE, type NodeProto, type TensorProto } from '../schema.ts';
 import type { StoredModel } from '../stored-model.ts';
@@ -18,6 +20,8 @@ import { FUSED_DOMAIN, replaceNodes } from './replace-nodes.ts';
 const ONES = 'lehr.attention.ones';
 /** The axis of tokens. */
 const TOKENS = 'lehr.attention.tokens';
+/** Of half precision. */
+const LOWEST = 'lehr.attention.lowest';
 
 /** Changes the graph in place. */
 export function fuseAttentions(stored: StoredModel, attentions: readonly Attention[]): void {
@@ -35,8 +39,13 @@ export function constantNodes(attentions: readonly Attention[]): NodeProto[] {
     shapes.set(apart(heads, valueSize), [0, 0, heads, valueSize]);
     if (mask !== undefined) shapes.set(ONES, [1, 1]).set(TOKENS, [1]);
   }
-  return [...shapes].map(([name, sizes]) => constant(name, sizes));
+  const lowest = attentions.some(castsMask)
+    ? [constantNode(LOWEST, { dataType: DATA_TYPE.float32, floatData: [-65_504] })]
+    : [];
+  return [...lowest, ...[...shapes].map(([name, sizes]) => constant(name, sizes))];
 }
+
+const castsMask = ({ mask, maskType, type }: Attention): boolean => mask !== undefined && maskType !== type;
 
 const joined = (heads: number, size: number): string => `lehr.attention.joined.${heads * size}`;
 const apart = (heads: number, size: number): string => `lehr.attention.apart.${heads}.${size}`;
@@ -54,7 +63,7 @@ function fuse(attention: Attention, name: string): NodeProto[] {
   ];
   return [
     ...inputs.map(({ value, size, to }) => reshape(value, joined(heads, size), to)),
-    ...(mask === undefined ? [] : expandMask(mask, `${name}.mask`, queries, keys)),
+    ...(mask === undefined ? [] : expandMask(attention, mask, `${name}.mask`)),
     {
       domain: FUSED_DOMAIN,
       opType: 'MultiHeadAttention',
@@ -71,13 +80,27 @@ function fuse(attention: Attention, name: string): NodeProto[] {
 }
 
 /** Not shared by attentions: with one broadcast mask, they may have different numbers of tokens. */
-function expandMask(mask: string, to: string, queries: string, keys: string): NodeProto[] {
+function expandMask(attention: Attention, mask: string, to: string): NodeProto[] {
+  const { queries, keys, type } = attention;
+  const isCast = castsMask(attention);
+  const half = `${to}.half`;
+  const cast: NodeProto[] = [
+    { opType: 'Max', name: `${to}.finite`, input: [mask, LOWEST], output: [`${to}.finite`] },
+    {
+      opType: 'Cast',
+      name: half,
+      input: [`${to}.finite`],
+      output: [half],
+      attribute: [{ name: 'to', type: ATTRIBUTE_TYPE.int, i: type }],
+    },
+  ];
   const tokens = [queries, keys].map((value, i) => ({
     value,
     sizes: `${to}.${i}`,
     size: `${to}.${i}.tokens`,
   }));
   return [
+    ...(isCast ? cast : []),
     ...tokens.flatMap(({ value, sizes, size }) => [
       { opType: 'Shape', name: sizes, input: [value], output: [sizes] },
       { opType: 'Gather', name: size, input: [sizes, TOKENS], output: [size] },
@@ -89,7 +112,7 @@ function expandMask(mask: string, to: string, queries: string, keys: string): No
       output: [`${to}.shape`],
       attribute: [{ name: 'axis', type: ATTRIBUTE_TYPE.int, i: 0 }],
     },
-    { opType: 'Expand', name: to, input: [mask, `${to}.shape`], output: [to] },
+    { opType: 'Expand', name: to, input: [isCast ? half : mask, `${to}.shape`], output: [to] },
   ];
 }
 
@@ -102,11 +125,12 @@ const reshape = (value: string, shape: string, to: string): NodeProto => ({
 
 function constant(name: string, sizes: readonly number[]): NodeProto {
   const rawData = new Uint8Array(BigInt64Array.from(sizes.map(BigInt)).buffer);
-  const t: TensorProto = { dims: [sizes.length], dataType: DATA_TYPE.int64, rawData };
-  return {
-    opType: 'Constant',
-    name,
-    output: [name],
-    attribute: [{ name: 'value', type: ATTRIBUTE_TYPE.tensor, t }],
-  };
+  return constantNode(name, { dims: [sizes.length], dataType: DATA_TYPE.int64, rawData });
 }
+
+const constantNode = (name: string, t: TensorProto): NodeProto => ({
+  opType: 'Constant',
+  name,
+  output: [name],
+  attribute: [{ name: 'value', type: ATTRIBUTE_TYPE.tensor, t }],
+});

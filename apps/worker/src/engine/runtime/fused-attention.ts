@@ -78,6 +78,8 @@ const [ROWS, QUERIES, KEYS] = [2, 6, 10];
 const TOLERANCE = 1e-5;
 /** Half of the last bit of half precision, as a share of a value. */
 const HALF_ROUNDING = 2 ** -11;
+/** Exporters hide a token with it, in a mask in float32. */
+const LOWEST_FLOAT = -(2 - 2 ** -23) * 2 ** 127;
 /** The largest number of half precision. */
 const HALF_MAX = 65_504;
 
@@ -136,12 +138,13 @@ function overflowing(attention: Attention): AttentionInputs {
 const largestOf = (values: Float32Array): number =>
   values.reduce((largest, value) => Math.max(largest, Math.abs(value)), 0);
 
-function inputsOf({ heads, headSize, valueSize, mask }: Attention): AttentionInputs {
+function inputsOf({ heads, headSize, valueSize, mask, maskType, type }: Attention): AttentionInputs {
   const wave = (dims: readonly number[], phase: number) => ({
     dims,
     data: Float32Array.from({ length: elementCount(dims) }, (_, i) => Math.sin(i * i * 0.7 + i + phase)),
   });
-  const hidden = Float32Array.from({ length: ROWS * QUERIES * KEYS }, (_, i) => (i % 7 === 3 ? -1e4 : 0));
+  const lowest = maskType === type ? -1e4 : LOWEST_FLOAT;
+  const hidden = Float32Array.from({ length: ROWS * QUERIES * KEYS }, (_, i) => (i % 7 === 3 ? lowest : 0));
   return {
     queries: wave([ROWS, QUERIES, heads, headSize], 0),
     keys: wave([ROWS, KEYS, heads, headSize], 1),
@@ -150,12 +153,12 @@ function inputsOf({ heads, headSize, valueSize, mask }: Attention): AttentionInp
   };
 }
 
-function feedsOf(inputs: AttentionInputs, { type }: Attention): Record<string, Tensor> {
-  const element: FloatType = type === DATA_TYPE.float16 ? 'float16' : 'float32';
+function feedsOf(inputs: AttentionInputs, { type, maskType }: Attention): Record<string, Tensor> {
+  const element = (of: number): FloatType => (of === DATA_TYPE.float16 ? 'float16' : 'float32');
   return Object.fromEntries(
     Object.entries(inputs).map(([name, { data, dims }]) => [
       `lehr.${name}`,
-      floatTensor(element, data, dims),
+      floatTensor(element(name === 'mask' ? maskType : type), data, dims),
     ]),
   );
 }

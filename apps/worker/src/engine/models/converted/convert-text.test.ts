@@ -57,6 +57,14 @@ test.each(cases)(
   },
 );
 
+test('A text model in half precision has its attentions fused', async () => {
+  const folder = await unpacked('bert-sentences');
+  await convert(folder, 'fp16');
+  const opened = await openTextModel(folder, onnxRuntime, { ...CPU, variant: '_fp16' });
+  await opened.close();
+  expect(opened.graphs).toMatchObject([{ fusion: { attentions: 2, left: {} } }]);
+});
+
 test('An int8 text model has its attentions fused, and can be prepared as the variant that it is', async () => {
   const folder = await unpacked('bert-sentences');
   await convert(folder, 'int8');
