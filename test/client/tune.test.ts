@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { parseRegistry } from '../../packages/shared/src/index.ts';
 import { blocksOf, ROOT, readText } from '../repo/readme.ts';
+import { unpackTextFixture } from '../support/text-fixtures.ts';
 import { tempFolder, tinyModels } from '../support/tiny-models.ts';
 import { lehrShell, startLehrCommand } from './lehr-command.ts';
 
@@ -74,8 +75,8 @@ test('lehr tune continues after kill -9, reports every setting, and keeps the co
   expect(parseRegistry(text).models[0].versions[0].tuned).toEqual({ cpu: settings });
 });
 
-test('lehr tune refuses an unknown goal, an unknown model and a text model', WHOLE, async () => {
-  const { models, start } = await demoHome();
+test('lehr tune refuses an unknown goal and an unknown model', WHOLE, async () => {
+  const { start } = await demoHome();
   expect(await start('demo', '--goal', 'fame').ended).toMatchObject({
     code: 64,
     stderr: expect.stringContaining('expected one of throughput, latency, memory'),
@@ -84,13 +85,34 @@ test('lehr tune refuses an unknown goal, an unknown model and a text model', WHO
     code: 65,
     stderr: expect.stringContaining('There is no model "other". Offered: demo.'),
   });
-  const text = '  - { name: words, task: text, tasks: [fill-mask], versions: [{ version: "1", path: . }] }\n';
-  await writeFile(models, `${await readFile(models, 'utf8')}${text}`);
-  expect(await start('words').ended).toMatchObject({
-    code: 65,
-    stderr: expect.stringContaining('only models for pictures and speech can be tuned'),
-  });
 });
+
+test(
+  'lehr tune finds the settings of a text model and its exports, and leaves the row cap to the worker',
+  WHOLE,
+  async () => {
+    const { home, models, start } = await demoHome();
+    // It comes with graphs in int8 and half precision.
+    unpackTextFixture('bert-classes', join(home, 'words'));
+    const version = `{ version: "1", path: ${join(home, 'words')} }`;
+    const entry = `  - { name: words, task: text, tasks: [text-classification], versions: [${version}] }\n`;
+    await writeFile(models, `${await readFile(models, 'utf8')}${entry}`);
+    const done = await start('words', '--variants', '--write').ended;
+    expect(done).toMatchObject({ code: 0 });
+    expect(done.stdout).toMatch(/^SETTING +VALUE +TEXTS\/S +ONE JOB +MEMORY +COST\n/);
+    expect(done.stdout).toMatch(/^variant +_quantized /m);
+    const report = JSON.parse(await readFile(join(home, 'tune/words@1-throughput.json'), 'utf8')) as {
+      all: readonly { candidate: { session: { variant: string }; rowCap: number } }[];
+    };
+    const tried = new Set(report.all.map(({ candidate }) => candidate.session.variant));
+    expect([...tried].sort()).toEqual(['', '_fp16', '_quantized']);
+    expect(Math.max(...report.all.map(({ candidate }) => candidate.rowCap))).toBeGreaterThan(1);
+    const [version1] = parseRegistry(await readFile(models, 'utf8')).models[1].versions;
+    expect(version1.tuned).toEqual({
+      cpu: { threads: 1, optimization: expect.any(String), variant: expect.any(String) },
+    });
+  },
+);
 
 test('The commands of docs/tuning.md work', WHOLE, async () => {
   const models = await tinyModels();

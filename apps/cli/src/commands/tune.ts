@@ -25,7 +25,7 @@ export const tune = defineCommand({
     },
     variants: {
       type: 'boolean',
-      help: 'Also try the other exports of a speech model (fp16, quantized), whose results may differ.',
+      help: 'Also try the other exports of a speech or text model (fp16, quantized), whose results may differ.',
     },
     grid: { type: 'boolean', help: 'Measure every combination fully. Takes several times as long.' },
     write: { type: 'boolean', help: 'Enter the result in models.yaml without asking.' },
@@ -66,9 +66,11 @@ async function isAgreed({ ask }: Terminal): Promise<boolean> {
   return /^y(?:es)?$/i.test((await ask?.('Enter this in models.yaml? [y/N] ')) ?? '');
 }
 
+const JOBS = { diffusion: 'PICTURES/S', whisper: 'WINDOWS/S', text: 'TEXTS/S' };
+
 function showTuned(tuned: Omit<ToolResult<'tuned'>, 'type'>, { out }: Terminal): void {
   const { chosen, costs, failed, goal, device, settings, seconds, report } = tuned;
-  const job = tuned.task === 'whisper' ? 'WINDOWS/S' : 'PICTURES/S';
+  const job = JOBS[tuned.task];
   out(
     tableOf(
       ['SETTING', 'VALUE', job, 'ONE JOB', 'MEMORY', 'COST'],

@@ -85,7 +85,7 @@ export type ToolEvent =
   | ({
       readonly type: 'tuned';
       readonly model: string;
-      readonly task: 'diffusion' | 'whisper';
+      readonly task: 'diffusion' | 'whisper' | 'text';
       readonly goal: Goal;
       /** The first device of a worker here. */
       readonly device: NonNullable<TunedSettings['device']>;

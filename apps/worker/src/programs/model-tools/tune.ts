@@ -19,7 +19,7 @@ import { type Space, threadCounts } from '../tune/candidate.ts';
 import type { Goal, UsualJob } from '../tune/goal.ts';
 import { Journal } from '../tune/journal.ts';
 import { type Plan, SEARCH, WHOLE_GRID } from '../tune/search.ts';
-import type { TrialAnswer, TunedModel } from '../tune/trial.ts';
+import { RUNS_OF_A_STEP, type TrialAnswer, type TunedModel } from '../tune/trial.ts';
 import { TrialPool } from '../tune/trial-pool.ts';
 import { type Tuning, tune } from '../tune/tune.ts';
 import type { ToolEvent } from './tool-event.ts';
@@ -29,7 +29,7 @@ export interface TuneRequest {
   /** `name` or `name@version`. */
   readonly model: string;
   readonly goal: Goal;
-  /** Also the other exports in the folder of a speech model, whose results differ. */
+  /** Also the other exports in the folder of a speech or text model, whose results differ. */
   readonly variants: boolean;
   /** Measures every candidate fully. */
   readonly grid: boolean;
@@ -47,6 +47,8 @@ type TunedDevice = NonNullable<TunedSettings['device']>;
 const LOCK_WAIT_MS = 10_000;
 /** Tokens of a window of ordinary speech. */
 const WINDOW_TOKENS = 100;
+/** Of a text: a sentence, as in the warm-up of a worker. */
+const TEXT_TOKENS = 32;
 
 export async function tuneModel(
   request: TuneRequest,
@@ -100,7 +102,7 @@ async function search(
   const model = `${found.ref.name}@${found.ref.version}`;
   const device = settings.providers[0];
   const head = { model, goal, device, seconds: (performance.now() - startedAt) / 1000 };
-  const tuned = tunedOf(tuning, goal, device);
+  const tuned = tunedOf(tuning, found.model.task, goal, device);
   const whole = { ...head, machine: machine(), measured_at: new Date().toISOString(), tuned, ...tuning };
   await writeWhole(path, `${JSON.stringify(whole, undefined, 2)}\n`);
   await journal.remove();
@@ -160,10 +162,11 @@ function asTuned(model: ModelEntry, folder: string): Omit<Found, 'ref'> {
         variant: model.variant ?? '',
       };
     case 'text':
-      throw new LehrError(
-        'invalid-request',
-        `${model.name} is a text model; only models for pictures and speech can be tuned.`,
-      );
+      return {
+        model: { task: 'text', folder, tokens: TEXT_TOKENS },
+        job: { rows: 1, steps: 1 / RUNS_OF_A_STEP },
+        variant: model.variant ?? '',
+      };
   }
 }
 
@@ -179,29 +182,35 @@ function spaceOf(
     threads: threads === undefined ? threadCounts(availableParallelism()) : [threads],
     // At lower levels an int8 export overflows on processors without VNNI (runtime/exact-int8.ts).
     optimizations: ['extended', 'all'],
-    variants: variant === undefined ? [] : variants ? variantsIn(model.folder, variant) : [variant],
+    variants: variant === undefined ? [] : variants ? variantsIn(model, variant) : [variant],
     rowCaps,
   };
 }
 
-/** The suffixes of the encoders in the folder, the present one first. */
-function variantsIn(folder: string, present: string): string[] {
+/** The suffixes of the graphs in the folder, the present one first. */
+function variantsIn({ task, folder }: TunedModel, present: string): string[] {
+  const graph = task === 'text' ? 'model' : 'encoder_model';
+  const named = new RegExp(`^${graph}(_[a-z0-9_]{1,32})?\\.onnx$`);
   const places = [folder, join(folder, 'onnx')].filter((place) => existsSync(place));
-  const found = places.flatMap((place) =>
-    readdirSync(place).flatMap((name) => /^encoder_model(_[a-z0-9_]{1,32})?\.onnx$/.exec(name)?.[1] ?? []),
-  );
-  const plain = places.some((place) => existsSync(join(place, 'encoder_model.onnx'))) ? [''] : [];
+  const found = places.flatMap((place) => readdirSync(place).flatMap((name) => named.exec(name)?.[1] ?? []));
+  const plain = places.some((place) => existsSync(join(place, `${graph}.onnx`))) ? [''] : [];
   return [...new Set([present, ...plain, ...found])];
 }
 
 /** What models.yaml gets for workers whose first device is `first`. */
-function tunedOf({ chosen: { candidate } }: Tuning, goal: Goal, first: TunedDevice): TunedSettings {
+function tunedOf(
+  { chosen: { candidate } }: Tuning,
+  task: TunedModel['task'],
+  goal: Goal,
+  first: TunedDevice,
+): TunedSettings {
   const { device, threads, optimization, variant } = candidate.session;
   return {
     ...(device !== first && { device }),
     ...(threads !== undefined && { threads }),
-    // A worker that serves one job after the other in the least time still batches what waits.
-    ...(goal !== 'latency' && { row_cap: candidate.rowCap }),
+    // A worker that serves one job after the other in the least time still batches what waits. Texts have many lengths, and a worker measures how many
+    // tokens a run should have.
+    ...(goal !== 'latency' && task !== 'text' && { row_cap: candidate.rowCap }),
     optimization,
     ...(variant !== undefined && { variant }),
   };

@@ -14,12 +14,12 @@ interface Measured {
 export interface UsualJob {
   /** Two for a picture with guidance. */
   readonly rows: number;
-  /** Steps of a picture, or tokens of a window. */
+  /** Steps of a picture, or tokens of a window; of a text the part of a step that one run is. */
   readonly steps: number;
 }
 
 export interface JobFigures {
-  /** Pictures or windows per second when batches are full. */
+  /** Pictures, windows or texts per second when batches are full. */
   readonly jobsPerS: number;
   /** The 95th percentile of a step, times the steps, for a job in a full batch: ms. */
   readonly jobMs: number;

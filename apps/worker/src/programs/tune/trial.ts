@@ -4,12 +4,17 @@ import { openDiffusionModel } from '../../engine/diffusion/folder/diffusion-fold
 import { probeRow } from '../../engine/diffusion/folder/load-unet.ts';
 import { SeededNoise } from '../../engine/diffusion/noise.ts';
 import type { InferenceRuntime } from '../../engine/runtime/runtime.ts';
+import { openTextModel } from '../../engine/text/folder/text-folder.ts';
+import { textOf } from '../../engine/text/lane/text-lanes.ts';
+import type { EncodedText } from '../../engine/text/tokenizer.ts';
 import { openWhisperModel } from '../../engine/whisper/folder/whisper-folder.ts';
 import type { Session } from './candidate.ts';
 
 export type TunedModel =
   | { readonly task: 'diffusion'; readonly folder: string; readonly width: number; readonly height: number }
-  | { readonly task: 'whisper'; readonly folder: string };
+  | { readonly task: 'whisper'; readonly folder: string }
+  /** `tokens`: of a text. */
+  | { readonly task: 'text'; readonly folder: string; readonly tokens: number };
 
 export interface TrialSettings {
   readonly model: TunedModel;
@@ -27,7 +32,7 @@ export interface StepsWanted {
 /** One round of one candidate. */
 export interface StepsTaken {
   readonly stepMs: readonly number[];
-  /** What a job needs beside its steps: prompt and picture, or the encoder's call for a window. */
+  /** What a job needs beside its steps: prompt and picture, the encoder's call for a window, or the tokens of a text. */
   readonly jobMs?: number;
   /** The largest resident memory of the process so far; without that of a card. */
   readonly residentBytes: number;
@@ -68,9 +73,7 @@ export async function openTrial(
   { model, session }: TrialSettings,
   runtime: InferenceRuntime,
 ): Promise<Trial> {
-  const steps = await (model.task === 'diffusion'
-    ? diffusionSteps(model, session, runtime)
-    : whisperSteps(model.folder, session, runtime));
+  const steps = await stepsOf(model, session, runtime);
   const settled = new Set<number>();
   let jobs = 0;
   return {
@@ -92,6 +95,17 @@ export async function openTrial(
       };
     },
   };
+}
+
+function stepsOf(model: TunedModel, session: Session, runtime: InferenceRuntime): Promise<Steps> {
+  switch (model.task) {
+    case 'diffusion':
+      return diffusionSteps(model, session, runtime);
+    case 'whisper':
+      return whisperSteps(model.folder, session, runtime);
+    case 'text':
+      return textSteps(model, session, runtime);
+  }
 }
 
 async function timed(run: () => Promise<unknown>): Promise<number> {
@@ -162,3 +176,25 @@ async function whisperSteps(folder: string, session: Session, runtime: Inference
 const TOKENS_BEFORE = 40;
 /** A text of the model is never longer than 448 tokens; a batch starts again well before. */
 const MOST_TOKENS = 100;
+
+/** A run of a small model takes less than a millisecond, which is not timed well alone. */
+export const RUNS_OF_A_STEP = 4;
+
+async function textSteps(
+  { folder, tokens }: Extract<TunedModel, { task: 'text' }>,
+  session: Session,
+  runtime: InferenceRuntime,
+): Promise<Steps> {
+  const { graph, reading, tokenizer } = await openTextModel(folder, runtime, optionsOf(session));
+  const outputs = [...new Set(Object.values(reading.outputs))];
+  const text = textOf(Math.min(tokens, tokenizer.maxTokens), tokenizer);
+  const words = tokenizer.decode(text.ids, { skipSpecial: false });
+  return {
+    begin: async () => {},
+    step: async (rows) => {
+      const texts = new Array<EncodedText>(rows).fill(text);
+      for (let run = 0; run < RUNS_OF_A_STEP; run += 1) await graph.run(texts, outputs);
+    },
+    job: async () => tokenizer.encode(words, { mayTruncate: true }),
+  };
+}

@@ -5,7 +5,7 @@ import { ModelLanes, tunedSettings } from '../../lanes/model-lanes.ts';
 import { worthWidening } from '../../lanes/row-cap.ts';
 import type { OpenedModel, TextSample, TextToOpen } from '../../protocol/messages.ts';
 import { openTextModel, type TextModel } from '../folder/text-folder.ts';
-import type { EncodedText } from '../tokenizer.ts';
+import type { EncodedText, TextTokenizer } from '../tokenizer.ts';
 import { TextLane } from './text-lane.ts';
 import { claimTokens, TOKEN_LADDER, TokenBudget } from './token-budget.ts';
 
@@ -93,7 +93,7 @@ async function timed(
 const outputsOf = ({ reading }: TextModel): string[] => [...new Set(Object.values(reading.outputs))];
 
 async function mostTokens(model: TextModel): Promise<number> {
-  const [row] = await model.graph.run([textOf(2, model)], outputsOf(model));
+  const [row] = await model.graph.run([textOf(2, model.tokenizer)], outputsOf(model));
   const bytesPerToken = Object.values(row)
     .filter(({ positions }) => positions > 1)
     .reduce((sum, { width }) => sum + 4 * width, 4);
@@ -103,11 +103,13 @@ async function mostTokens(model: TextModel): Promise<number> {
 
 function textsOf(tokens: number, model: TextModel): EncodedText[] {
   const length = Math.min(tokens, TEXT_TOKENS, model.tokenizer.maxTokens);
-  return Array.from({ length: Math.max(1, Math.round(tokens / length)) }, () => textOf(length, model));
+  return Array.from({ length: Math.max(1, Math.round(tokens / length)) }, () =>
+    textOf(length, model.tokenizer),
+  );
 }
 
 /** Ids of the mask or of padding: what they are makes no difference to the time. */
-function textOf(length: number, { tokenizer }: TextModel): EncodedText {
+export function textOf(length: number, tokenizer: TextTokenizer): EncodedText {
   const ids = new Array<number>(length).fill(tokenizer.mask?.id ?? tokenizer.padId);
   return { ids, typeIds: ids.map(() => 0), start: 0, count: length, wasTruncated: false };
 }
