@@ -89,7 +89,7 @@ async function opened({ session, rowCap }: Candidate): Promise<{ side: Side; clo
     jobMs.push(taken.jobMs ?? 0);
     const perJobMs = durationsOf(jobMs).medianMs;
     const measured = { step: durationsOf(taken.stepMs), perJobMs, residentBytes: taken.residentBytes };
-    return figuresOf(rowCap, measured, { rows: ROWS_PER_PICTURE, steps: STEPS }).jobsPerS;
+    return figuresOf(rowCap, 1, measured, { rows: ROWS_PER_PICTURE, steps: STEPS }).jobsPerS;
   };
   return { side, close: () => trial.close() };
 }

@@ -75,11 +75,23 @@ test('lehr tune continues after kill -9, reports every setting, and keeps the co
   expect(parseRegistry(text).models[0].versions[0].tuned).toEqual({ cpu: settings });
 });
 
-test('lehr tune refuses an unknown goal and an unknown model', WHOLE, async () => {
+test('lehr tune refuses what it does not know, and options that do not go together', WHOLE, async () => {
   const { start } = await demoHome();
   expect(await start('demo', '--goal', 'fame').ended).toMatchObject({
     code: 64,
     stderr: expect.stringContaining('expected one of throughput, latency, memory'),
+  });
+  expect(await start('demo', '--arrivals', '2').ended).toMatchObject({
+    code: 64,
+    stderr: expect.stringContaining('--arrivals is for the goal latency'),
+  });
+  expect(await start('demo', '--goal', 'latency', '--arrivals', '/none').ended).toMatchObject({
+    code: 65,
+    stderr: expect.stringContaining('The arrivals /none cannot be read; wanted a number of jobs per second'),
+  });
+  expect(await start('demo', '--workers', '9').ended).toMatchObject({
+    code: 64,
+    stderr: expect.stringContaining('--workers is 9, expected a whole number from 1 to 4'),
   });
   expect(await start('other').ended).toMatchObject({
     code: 65,
@@ -107,6 +119,9 @@ test(
     const tried = new Set(report.all.map(({ candidate }) => candidate.session.variant));
     expect([...tried].sort()).toEqual(['', '_fp16', '_quantized']);
     expect(Math.max(...report.all.map(({ candidate }) => candidate.rowCap))).toBeGreaterThan(1);
+    const arriving = await start('words', '--goal', 'latency', '--arrivals', '20', '--workers', '2').ended;
+    expect(arriving).toMatchObject({ code: 0 });
+    expect(arriving.stdout).toContain(' at most for 95 % of these arrivals, ');
     const [version1] = parseRegistry(await readFile(models, 'utf8')).models[1].versions;
     expect(version1.tuned).toEqual({
       cpu: { threads: 1, optimization: expect.any(String), variant: expect.any(String) },

@@ -1,5 +1,5 @@
 import { resolve } from 'node:path';
-import { defineCommand } from '../command.ts';
+import { defineCommand, numberOf } from '../command.ts';
 import { EXIT, usageError } from '../exit-codes.ts';
 import { runModelTool, type ToolEvent, type ToolResult } from '../model-tools.ts';
 import { ERASE_LINE, fractionView } from '../progress.ts';
@@ -7,6 +7,7 @@ import { bytesText, durationText, plain, tableOf } from '../table.ts';
 import type { Terminal } from '../terminal.ts';
 
 const GOALS = ['throughput', 'latency', 'memory'];
+const MAX_WORKERS = 4;
 
 export const tune = defineCommand({
   name: 'tune',
@@ -27,6 +28,16 @@ export const tune = defineCommand({
       type: 'boolean',
       help: 'Also try the other exports of a speech or text model (fp16, quantized), whose results may differ.',
     },
+    arrivals: {
+      type: 'string',
+      value: 'JOBS_PER_S|FILE',
+      help: 'With the goal latency: the load to choose for, as jobs per second, or a file that lehr jobs --json wrote.',
+    },
+    workers: {
+      type: 'string',
+      value: 'N',
+      help: `Also try 2 to N workers that share the device, ${MAX_WORKERS} at most. Default: 1.`,
+    },
     grid: { type: 'boolean', help: 'Measure every combination fully. Takes several times as long.' },
     write: { type: 'boolean', help: 'Enter the result in models.yaml without asking.' },
     report: {
@@ -38,17 +49,29 @@ export const tune = defineCommand({
   run: async ({ values, positionals: [model], terminal, json }) => {
     const { goal = 'throughput', variants = false, grid = false, write = false, report } = values;
     if (!GOALS.includes(goal)) throw usageError(`--goal is "${goal}", expected one of ${GOALS.join(', ')}`);
+    const workers = numberOf('workers', values.workers) ?? 1;
+    if (!Number.isInteger(workers) || workers < 1 || workers > MAX_WORKERS)
+      throw usageError(`--workers is ${workers}, expected a whole number from 1 to ${MAX_WORKERS}`);
+    const { arrivals } = values;
+    if (arrivals !== undefined && goal !== 'latency')
+      throw usageError(`--arrivals is for the goal latency; --goal is ${goal}`);
+    if (workers > 1 && goal !== 'throughput' && arrivals === undefined)
+      throw usageError(`--workers is for the goal throughput, or needs --arrivals; --goal is ${goal}`);
     const request = {
       command: 'tune',
       model,
       goal,
       variants,
       grid,
+      workers,
+      ...(arrivals !== undefined && {
+        arrivals: Number(arrivals) > 0 ? Number(arrivals) : resolve(arrivals),
+      }),
       ...(report !== undefined && { report: resolve(report) }),
     };
     const view = tuneView(terminal, json);
     const { type: _, ...tuned } = await runModelTool(terminal, request, 'tuned', view.show).finally(view.end);
-    if (!json) showTuned(tuned, terminal);
+    if (!json) showTuned(tuned, arrivals !== undefined, terminal);
     const isWritten = write || (!json && (await isAgreed(terminal)));
     if (isWritten) {
       const { model: ref, device, settings } = tuned;
@@ -68,7 +91,7 @@ async function isAgreed({ ask }: Terminal): Promise<boolean> {
 
 const JOBS = { diffusion: 'PICTURES/S', whisper: 'WINDOWS/S', text: 'TEXTS/S' };
 
-function showTuned(tuned: Omit<ToolResult<'tuned'>, 'type'>, { out }: Terminal): void {
+function showTuned(tuned: Omit<ToolResult<'tuned'>, 'type'>, hasArrivals: boolean, { out }: Terminal): void {
   const { chosen, costs, failed, goal, device, settings, seconds, report } = tuned;
   const job = JOBS[tuned.task];
   out(
@@ -87,8 +110,12 @@ function showTuned(tuned: Omit<ToolResult<'tuned'>, 'type'>, { out }: Terminal):
   for (const reason of new Set(failed.map((each) => each.reason))) out(`does not run  ${plain(reason)}\n`);
   const { jobsPerS, jobMs, residentBytes } = chosen.figures;
   out(`\nbest for ${goal}  ${plain(settingsText(settings))}, where ${device} is the first device\n`);
-  out(`it gives  ${jobsPerS.toPrecision(3)} per second, ${durationText(jobMs)} for one in a full batch, `);
+  const time = hasArrivals ? 'at most for 95 % of these arrivals' : 'for one in a full batch';
+  out(`it gives  ${jobsPerS.toPrecision(3)} per second, ${durationText(jobMs)} ${time}, `);
   out(`${bytesText(residentBytes)} of memory\n`);
+  const { workers = 1 } = chosen.candidate.session;
+  if (workers > 1)
+    out(`workers   run ${workers} on this device: lehr fleet --max ${workers} without cards\n`);
   out(`found in  ${durationText(1000 * seconds)}\nreport    ${plain(report)}\n`);
 }
 

@@ -15,6 +15,7 @@ import {
 import { acquireLock, versionFolder } from '@lehr/shared/model-cache';
 import { bytesOf, type FilesState, filesState } from '../../engine/folder/files-state.ts';
 import { ROW_LADDER } from '../../engine/lanes/row-cap.ts';
+import { randomArrivals, recordedArrivals } from '../tune/arrivals.ts';
 import { type Space, threadCounts } from '../tune/candidate.ts';
 import type { Goal, UsualJob } from '../tune/goal.ts';
 import { Journal } from '../tune/journal.ts';
@@ -33,6 +34,10 @@ export interface TuneRequest {
   readonly variants: boolean;
   /** Measures every candidate fully. */
   readonly grid: boolean;
+  /** So many workers at most share a device. */
+  readonly workers: number;
+  /** Jobs per second, or the absolute path of a file of recorded jobs; undefined for all that the device can do, or one job alone. */
+  readonly arrivals?: number | string | undefined;
   /** Absolute path of the report; undefined for the usual place. */
   readonly report?: string | undefined;
 }
@@ -55,7 +60,11 @@ export async function tuneModel(
   settings: ToolSettings,
   report: (event: ToolEvent) => void,
 ): Promise<void> {
-  const found = await findModel(request.model, settings);
+  const wanted = await findModel(request.model, settings);
+  const { arrivals } = request;
+  const times =
+    typeof arrivals === 'string' ? await recordedArrivals(arrivals) : randomArrivals(arrivals ?? 0);
+  const found = arrivals === undefined ? wanted : { ...wanted, job: { ...wanted.job, arrivals: times } };
   const place = join(settings.home, 'tune', `${found.ref.name}@${found.ref.version}-${request.goal}`);
   await mkdir(dirname(place), { recursive: true });
   // Two searches would share the journal, and disturb each other's measurements.
@@ -102,7 +111,7 @@ async function search(
   const model = `${found.ref.name}@${found.ref.version}`;
   const device = settings.providers[0];
   const head = { model, goal, device, seconds: (performance.now() - startedAt) / 1000 };
-  const tuned = tunedOf(tuning, found.model.task, goal, device);
+  const tuned = tunedOf(tuning, found, goal, device);
   const whole = { ...head, machine: machine(), measured_at: new Date().toISOString(), tuned, ...tuning };
   await writeWhole(path, `${JSON.stringify(whole, undefined, 2)}\n`);
   await journal.remove();
@@ -172,14 +181,18 @@ function asTuned(model: ModelEntry, folder: string): Omit<Found, 'ref'> {
 
 function spaceOf(
   { model, job, variant }: Found,
-  { goal, variants }: TuneRequest,
+  { goal, variants, workers, arrivals }: TuneRequest,
   { providers, threads }: ToolSettings,
 ): Space {
-  // The fewest rows are best for both other goals.
-  const rowCaps = goal === 'throughput' ? ROW_LADDER.filter((rows) => rows >= job.rows) : [job.rows];
+  // The fewest rows are best for one job alone, and for the memory.
+  const isFull = goal === 'throughput' || arrivals !== undefined;
+  const rowCaps = isFull ? ROW_LADDER.filter((rows) => rows >= job.rows) : [job.rows];
+  const cores = availableParallelism();
   return {
     devices: providers,
-    threads: threads === undefined ? threadCounts(availableParallelism()) : [threads],
+    threads: threads === undefined ? threadCounts(cores) : [threads],
+    workers: Array.from({ length: workers }, (_, i) => i + 1),
+    cores,
     // At lower levels an int8 export overflows on processors without VNNI (runtime/exact-int8.ts).
     optimizations: ['extended', 'all'],
     variants: variant === undefined ? [] : variants ? variantsIn(model, variant) : [variant],
@@ -200,7 +213,7 @@ function variantsIn({ task, folder }: TunedModel, present: string): string[] {
 /** What models.yaml gets for workers whose first device is `first`. */
 function tunedOf(
   { chosen: { candidate } }: Tuning,
-  task: TunedModel['task'],
+  { job, model }: Found,
   goal: Goal,
   first: TunedDevice,
 ): TunedSettings {
@@ -210,7 +223,7 @@ function tunedOf(
     ...(threads !== undefined && { threads }),
     // A worker that serves one job after the other in the least time still batches what waits. Texts have many lengths, and a worker measures how many
     // tokens a run should have.
-    ...(goal !== 'latency' && task !== 'text' && { row_cap: candidate.rowCap }),
+    ...((goal !== 'latency' || job.arrivals) && model.task !== 'text' && { row_cap: candidate.rowCap }),
     optimization,
     ...(variant !== undefined && { variant }),
   };

@@ -2,14 +2,16 @@
 import type { Optimization } from '@lehr/shared';
 import type { Provider } from '../../engine/runtime/runtime.ts';
 
-/** What one process is started with. */
+/** What the processes of a trial are started with. */
 export interface Session {
   readonly device: Provider;
   /** Undefined on devices that take none. */
   readonly threads?: number;
   readonly optimization: Optimization;
-  /** The suffix of the graph files of speech models; undefined for pictures. */
+  /** The suffix of the graph files of speech and text models; undefined for pictures. */
   readonly variant?: string;
+  /** Processes that share the device and work at the same time; absent for one. */
+  readonly workers?: number;
 }
 
 export interface Candidate {
@@ -24,6 +26,9 @@ export interface Space {
   readonly optimizations: readonly Optimization[];
   /** Empty for pictures. */
   readonly variants: readonly string[];
+  /** How many workers may share a device. */
+  readonly workers: readonly number[];
+  readonly cores: number;
   readonly rowCaps: readonly number[];
 }
 
@@ -39,15 +44,20 @@ export function candidatesOf(space: Space): Candidate[] {
             optimization,
             ...(variant !== undefined && { variant }),
           };
-          return space.rowCaps.map((rowCap) => ({ session, rowCap }));
+          return space.workers.flatMap((workers) => {
+            // More threads than cores wait for each other.
+            if (workers > 1 && workers * (threads ?? 0) > space.cores) return [];
+            const shared = workers === 1 ? session : { ...session, workers };
+            return space.rowCaps.map((rowCap) => ({ session: shared, rowCap }));
+          });
         }),
       ),
     ),
   );
 }
 
-export const sessionKey = ({ device, threads, optimization, variant }: Session): string =>
-  [device, threads ?? '-', optimization, variant ?? '-'].join(' ');
+export const sessionKey = ({ device, threads, optimization, variant, workers = 1 }: Session): string =>
+  [device, threads ?? '-', optimization, variant ?? '-', workers].join(' ');
 
 export const candidateKey = ({ session, rowCap }: Candidate): string => `${sessionKey(session)} ${rowCap}`;
 

@@ -1,5 +1,12 @@
 /** What a search knows: the rounds of each candidate, and how two candidates compare. */
-import { type Candidate, candidateKey, candidatesOf, type Space, sessionKey } from './candidate.ts';
+import {
+  type Candidate,
+  candidateKey,
+  candidatesOf,
+  type Session,
+  type Space,
+  sessionKey,
+} from './candidate.ts';
 import { durationsOf, figuresOf, type Goal, type JobFigures, scoreOf, type UsualJob } from './goal.ts';
 import type { Journal, JournalEntry } from './journal.ts';
 import type { StepsTaken, TrialAnswer, TrialFailure } from './trial.ts';
@@ -39,7 +46,11 @@ const roundKey = (candidate: Candidate, phase: Phase, round: number): string =>
 export class Measurements {
   readonly #goal: Goal;
   readonly #job: UsualJob;
+  /** Without its arrivals. */
+  readonly #oneJob: UsualJob;
   readonly #journal: RoundJournal;
+  /** Increasing. */
+  readonly #rowCaps: readonly number[];
   readonly #rounds = new Map<string, Rounds>();
   readonly #failures = new Map<string, TrialFailure>();
   /** By session. */
@@ -55,7 +66,9 @@ export class Measurements {
   ) {
     this.#goal = goal;
     this.#job = job;
+    this.#oneJob = { rows: job.rows, steps: job.steps };
     this.#journal = journal;
+    this.#rowCaps = space.rowCaps;
     for (const candidate of candidatesOf(space)) {
       for (const phase of ['screen', 'final'] as const) {
         for (let round = 0; round < rounds[phase]; round += 1) {
@@ -126,13 +139,13 @@ export class Measurements {
     return this.score(candidate, scope) / this.score(reference, scope);
   }
 
-  /** The ratio of each round that both have, of the final phase when both came to it. */
+  /** The ratio of each round that both have, of the final phase when both came to it. Without arrivals: near its limit, a load makes much of a little. */
   ratios(candidate: Candidate, reference: Candidate, scope = ALL): number[] {
     const both = [candidate, reference].every((each) => this.#isIn(each, 'final'));
     const phase = both && scope.phase === 'final' ? 'final' : 'screen';
     const score = (each: Candidate, round: number): number | undefined => {
       const taken = this.#rounds.get(candidateKey(each))?.[phase][round];
-      return taken && scoreOf(this.#goal, this.#figuresOf(each, [taken], scope));
+      return taken && scoreOf(this.#goal, this.#figuresOf(each, [taken], scope, this.#oneJob));
     };
     const rounds = this.#rounds.get(candidateKey(candidate))?.[phase].slice(0, limitOf(phase, scope)) ?? [];
     return [...rounds.keys()].flatMap((round) => {
@@ -145,13 +158,29 @@ export class Measurements {
     return (this.#rounds.get(candidateKey(candidate))?.[phase].length ?? 0) > 0;
   }
 
-  #figuresOf({ session, rowCap }: Candidate, rounds: readonly StepsTaken[], scope: Scope): JobFigures {
+  #figuresOf(
+    { session, rowCap }: Candidate,
+    rounds: readonly StepsTaken[],
+    scope: Scope,
+    job = this.#job,
+  ): JobFigures {
     const jobMs = (this.#jobMs.get(sessionKey(session)) ?? [])
       .filter(({ phase, round }) => round < limitOf(phase, scope))
       .map(({ ms }) => ms);
     const residentBytes = Math.max(...rounds.map((round) => round.residentBytes));
     const perJobMs = medianOf(jobMs.length > 0 ? jobMs : [0]);
-    return figuresOf(rowCap, { step: durationsOf(stepsOf(rounds)), perJobMs, residentBytes }, this.#job);
+    const fewer = job.arrivals ? this.#fewerRows(session, rowCap, scope) : [];
+    const measured = { step: durationsOf(stepsOf(rounds)), fewer, perJobMs, residentBytes };
+    return figuresOf(rowCap, session.workers ?? 1, measured, job);
+  }
+
+  #fewerRows(session: Session, rowCap: number, scope: Scope): [rows: number, ms: number][] {
+    return this.#rowCaps
+      .filter((rows) => rows < rowCap)
+      .flatMap((rows) => {
+        const steps = stepsOf(this.#roundsIn({ session, rowCap: rows }, scope));
+        return steps.length > 0 ? [[rows, medianOf(steps)] as [number, number]] : [];
+      });
   }
 
   /** Those of the final phase when it came to it. */

@@ -10,6 +10,8 @@ const SPACE: Space = {
   threads: [1, 2],
   optimizations: ['disabled', 'basic', 'extended', 'all'],
   variants: [],
+  workers: [1],
+  cores: 2,
   rowCaps: [2, 4, 8, 16, 32],
 };
 const JOB = { rows: 2, steps: 20 };

@@ -146,9 +146,13 @@ function isWorthMoreRows(
   const failure = known.failure(candidate);
   // More rows do not fit either.
   if (failure) return failure.otherBatch === true;
-  // More rows gain less with fewer threads, so a session that is outdone by one of its device with as many or more threads stays so.
+  // More rows gain less with fewer threads, so a session that is outdone by one of its device with as many or more threads stays so. Of several workers
+  // that is not known: with many rows one may be enough to use a device fully.
   const rivals = everyone.filter(
-    ({ device, threads }) => device === session.device && (threads ?? Infinity) >= (session.threads ?? 0),
+    ({ device, threads, workers }) =>
+      device === session.device &&
+      workers === session.workers &&
+      (threads ?? Infinity) >= (session.threads ?? 0),
   );
   return (
     !isOutdone(candidate, rivals, known) &&

@@ -4,7 +4,7 @@ import { pathToFileURL } from 'node:url';
 import { expect, onTestFinished, test } from 'vitest';
 import { tempFolder } from '../../../../../test/support/tiny-models.ts';
 import type { TrialSettings } from './trial.ts';
-import { TrialProcess } from './trial-pool.ts';
+import { joined, TrialProcess } from './trial-pool.ts';
 
 const SETTINGS: TrialSettings = {
   model: { task: 'whisper', folder: '/model' },
@@ -46,4 +46,11 @@ test('A trial whose process dies is a failure that says how, at its start and at
 
 test('A model that does not open is a failure, and its process ends', async () => {
   expect(await started('process.send({ failure: "no graph" })')).toEqual({ failure: 'no graph' });
+});
+
+test('Of workers that share a device, all steps count, the slowest job, the memory of all, and any failure', () => {
+  const one = { stepMs: [1, 2], jobMs: 5, residentBytes: 10 };
+  const other = { stepMs: [3, 4], jobMs: 7, residentBytes: 20 };
+  expect(joined([one, other])).toEqual({ stepMs: [1, 2, 3, 4], jobMs: 7, residentBytes: 30 });
+  expect(joined([one, { failure: 'no memory' }])).toEqual({ failure: 'no memory' });
 });

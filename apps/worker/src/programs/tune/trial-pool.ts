@@ -30,7 +30,7 @@ export class TrialPool implements Trials {
   /** The largest of one process so far. */
   #bytes: number;
   /** By session. */
-  readonly #open = new Map<string, TrialProcess>();
+  readonly #open = new Map<string, TrialTeam>();
 
   constructor(model: TunedModel, modelBytes: number) {
     this.#model = model;
@@ -42,7 +42,8 @@ export class TrialPool implements Trials {
     const groups: Session[][] = [];
     for (const session of sessions) {
       const last = groups.at(-1);
-      const fits = last?.[0].device === 'cpu' && session.device === 'cpu' && last.length < room;
+      const fits =
+        last?.[0].device === 'cpu' && session.device === 'cpu' && processesOf([...last, session]) <= room;
       if (fits) last?.push(session);
       else groups.push([session]);
     }
@@ -52,9 +53,8 @@ export class TrialPool implements Trials {
   async open(sessions: readonly Session[]): Promise<void> {
     const wanted = new Set(sessions.map(sessionKey));
     const isOfCpu = sessions.every(({ device }) => device === 'cpu');
-    if (!isOfCpu || new Set([...wanted, ...this.#open.keys()]).size > this.#room())
-      await this.#closeAllBut(wanted);
     const missing = sessions.filter((session) => !this.#open.has(sessionKey(session)));
+    if (!isOfCpu || this.#processes() + processesOf(missing) > this.#room()) await this.#closeAllBut(wanted);
     // One thread optimizes a graph, so as many models are opened at once as there are cores.
     const openRest = async (): Promise<void> => {
       for (let next = missing.shift(); next; next = missing.shift()) await this.#started(next);
@@ -78,7 +78,11 @@ export class TrialPool implements Trials {
   #room(): number {
     // Half of the memory is left to steps of more rows, and to other programs.
     const more = Math.floor(process.availableMemory() / 2 / this.#bytes);
-    return Math.min(MOST_OPEN, Math.max(1, this.#open.size + more));
+    return Math.min(MOST_OPEN, Math.max(1, this.#processes() + more));
+  }
+
+  #processes(): number {
+    return [...this.#open.values()].reduce((sum, { size }) => sum + size, 0);
   }
 
   async #take(session: Session, wanted: StepsWanted): Promise<TrialAnswer> {
@@ -86,13 +90,13 @@ export class TrialPool implements Trials {
     const trial = this.#open.get(sessionKey(session)) ?? (await this.#started(session));
     if ('failure' in trial) return trial;
     const answer = await trial.take(wanted);
-    if (!('failure' in answer)) this.#bytes = Math.max(this.#bytes, answer.residentBytes);
+    if (!('failure' in answer)) this.#bytes = Math.max(this.#bytes, answer.residentBytes / trial.size);
     else if (!answer.otherBatch) await this.#close(sessionKey(session));
     return answer;
   }
 
-  async #started(session: Session): Promise<TrialProcess | TrialFailure> {
-    const trial = await TrialProcess.start({ model: this.#model, session });
+  async #started(session: Session): Promise<TrialTeam | TrialFailure> {
+    const trial = await TrialTeam.start({ model: this.#model, session });
     if (!('failure' in trial)) this.#open.set(sessionKey(session), trial);
     return trial;
   }
@@ -107,6 +111,54 @@ export class TrialPool implements Trials {
     this.#open.delete(key);
     await trial?.close();
   }
+}
+
+const processesOf = (sessions: readonly Session[]): number =>
+  sessions.reduce((sum, { workers = 1 }) => sum + workers, 0);
+
+/** The processes of the workers that share a device; one in most sessions. */
+class TrialTeam {
+  readonly #processes: readonly TrialProcess[];
+
+  private constructor(processes: readonly TrialProcess[]) {
+    this.#processes = processes;
+  }
+
+  get size(): number {
+    return this.#processes.length;
+  }
+
+  static async start(settings: TrialSettings): Promise<TrialTeam | TrialFailure> {
+    const { workers = 1 } = settings.session;
+    const started = await Promise.all(Array.from({ length: workers }, () => TrialProcess.start(settings)));
+    const team = new TrialTeam(started.flatMap((each) => ('failure' in each ? [] : each)));
+    const failure = started.find((each) => 'failure' in each);
+    if (!failure) return team;
+    await team.close();
+    return failure;
+  }
+
+  /** All take their steps at the same time. */
+  async take(wanted: StepsWanted): Promise<TrialAnswer> {
+    return joined(await Promise.all(this.#processes.map((process) => process.take(wanted))));
+  }
+
+  async close(): Promise<void> {
+    await Promise.all(this.#processes.map((process) => process.close()));
+  }
+}
+
+/** The steps of all, the longest time of a job, and the memory of all together; the first failure where there is one. */
+export function joined(answers: readonly TrialAnswer[]): TrialAnswer {
+  const failure = answers.find((answer) => 'failure' in answer);
+  if (failure) return failure;
+  const taken = answers.filter((answer) => 'stepMs' in answer);
+  const jobMs = taken.flatMap((answer) => answer.jobMs ?? []);
+  return {
+    stepMs: taken.flatMap((answer) => answer.stepMs),
+    ...(jobMs.length > 0 && { jobMs: Math.max(...jobMs) }),
+    residentBytes: taken.reduce((sum, answer) => sum + answer.residentBytes, 0),
+  };
 }
 
 const ENTRY = new URL('./trial-main.js', import.meta.url);

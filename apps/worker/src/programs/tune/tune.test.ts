@@ -2,6 +2,7 @@ import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { memoryJournal, simulatedTrials } from '../../../../../test/support/simulated-trials.ts';
 import { tempFolder } from '../../../../../test/support/tiny-models.ts';
+import { randomArrivals } from './arrivals.ts';
 import type { Candidate, Space } from './candidate.ts';
 import { Journal } from './journal.ts';
 import { SEARCH } from './search.ts';
@@ -13,6 +14,8 @@ const SPACE: Space = {
   threads: [1, 2],
   optimizations: ['disabled', 'all'],
   variants: [],
+  workers: [1],
+  cores: 2,
   rowCaps: [2, 4, 8],
 };
 
@@ -55,6 +58,46 @@ test('Fewer rows are chosen when more of them gain less than 2 %', async () => {
   const rows = async (share: number) =>
     (await tune(options({ trials: simulatedTrials({ stepMs: gain(share) }) }))).chosen.candidate.rowCap;
   expect([await rows(0.015), await rows(0.025)]).toEqual([4, 8]);
+});
+
+test('Workers share a device where together they do more, and as few as do almost as much', async () => {
+  // Threads of one worker gain little on this model, and three workers have two cores.
+  const shared = ({ session, rowCap }: Candidate): number =>
+    rowCap * ((session.threads === 2 ? 9 : 10) / (session.optimization === 'all' ? 1 : 0.5));
+  const space: Space = { ...SPACE, workers: [1, 2, 3] };
+  const tuned = await tune(options({ space, trials: simulatedTrials({ stepMs: shared }) }));
+  expect(tuned.chosen.candidate.session).toEqual({
+    device: 'cpu',
+    threads: 1,
+    optimization: 'all',
+    workers: 2,
+  });
+  const tried = tuned.all.map(
+    ({ candidate: { session } }) => (session.threads ?? 1) * (session.workers ?? 1),
+  );
+  expect(Math.max(...tried)).toBe(2);
+  const cost = tuned.costs.find(({ setting, value }) => setting === 'workers' && value === '1')?.cost;
+  expect(cost).toBeGreaterThan(1.5);
+  // Beside another one, each is half as fast.
+  const full = (candidate: Candidate): number => shared(candidate) * (candidate.session.workers ?? 1);
+  const alone = await tune(options({ space, trials: simulatedTrials({ stepMs: full }) }));
+  expect(alone.chosen.candidate.session).not.toHaveProperty('workers');
+});
+
+test('With arrivals, the choice is for that load: short steps when few jobs come, and many rows when many do', async () => {
+  // Two threads halve the fixed part of a step, and double what each row adds.
+  const ms = ({ session, rowCap }: Candidate): number =>
+    session.threads === 2 ? 5 + 4 * rowCap : 10 + 2 * rowCap;
+  const at = async (perS: number) => {
+    const job = { rows: 2, steps: 20, arrivals: randomArrivals(perS) };
+    const { chosen } = await tune(options({ goal: 'latency', job, trials: simulatedTrials({ stepMs: ms }) }));
+    return { threads: chosen.candidate.session.threads, ms: chosen.figures.jobMs };
+  };
+  // 20 steps of 13 ms, and of 26 ms with 8 rows, which are 7.7 jobs per second.
+  const [few, many] = [await at(0.1), await at(7)];
+  expect([few.threads, many.threads]).toEqual([2, 1]);
+  expect(few.ms).toBeLessThan(400);
+  expect(many.ms).toBeGreaterThan(few.ms);
 });
 
 test('A cost is that of the rounds that a candidate was measured in, also when the machine became slower after them', async () => {

@@ -64,7 +64,7 @@ export async function tune(options: TuneOptions): Promise<Tuning> {
   }
   for (;;) {
     const next = nextToCompare(candidates, plan, known);
-    if ('ranked' in next) return resultOf(candidates, next.ranked, known, goal);
+    if ('ranked' in next) return resultOf(candidates, next.ranked, known, { goal, job });
     await measure(next);
   }
 }
@@ -74,13 +74,13 @@ function resultOf(
   candidates: readonly Candidate[],
   ranked: readonly Candidate[],
   known: Measurements,
-  goal: Goal,
+  { goal, job }: Pick<TuneOptions, 'goal' | 'job'>,
 ): Tuning {
   const failed = candidates.flatMap((candidate) => {
     const reason = known.failure(candidate)?.failure;
     return reason === undefined ? [] : [{ candidate, reason }];
   });
-  const winner = goal === 'throughput' ? fewestRows(ranked, known) : ranked.at(0);
+  const winner = goal === 'throughput' || job.arrivals ? fewestRows(ranked, known) : ranked.at(0);
   if (!winner) {
     const reason = failed.at(0)?.reason ?? 'there is nothing to try';
     throw new LehrError('model-unavailable', `The model runs with none of the settings: ${reason}`);
@@ -93,9 +93,12 @@ function resultOf(
   return { chosen, costs: settingCosts(all, chosen), all, failed };
 }
 
-/** Of those that are about as good as the first, the first of those with the fewest rows. */
+/** Of those that are about as good as the first, the first of those with the fewest workers, and of these with the fewest rows. */
 function fewestRows(ranked: readonly Candidate[], known: Measurements): Candidate | undefined {
-  const enough = ranked.filter((each) => known.relative(ranked[0], each) >= ENOUGH);
+  const good = ranked.filter((each) => known.relative(ranked[0], each) >= ENOUGH);
+  const workersOf = ({ session }: Candidate): number => session.workers ?? 1;
+  const workers = Math.min(...good.map(workersOf));
+  const enough = good.filter((each) => workersOf(each) === workers);
   const rows = Math.min(...enough.map(({ rowCap }) => rowCap));
   return enough.find(({ rowCap }) => rowCap === rows);
 }
@@ -143,6 +146,7 @@ const SETTINGS: readonly (readonly [name: string, readValue: (candidate: Candida
   ['variant', ({ session }) => session.variant ?? ''],
   ['threads', ({ session }) => String(session.threads ?? '-')],
   ['optimization', ({ session }) => session.optimization],
+  ['workers', ({ session }) => String(session.workers ?? 1)],
   ['row cap', ({ rowCap }) => String(rowCap)],
 ];
 
