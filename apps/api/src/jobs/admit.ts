@@ -144,13 +144,14 @@ type JudgedGroup = Group & Ahead & { readonly live: number; readonly growth: Gro
 
 async function judge(
   { backlog, expected }: AdmitParts,
-  group: Group,
+  { queue, model, cost }: Group,
   priority: PriorityClass,
   limitMs: number,
 ): Promise<JudgedGroup> {
-  const ahead = await backlog.ahead(group.queue, group.model, priority);
-  const growth = growthOf(await expected.of(group.model), ahead.workers, limitMs);
-  return { ...group, ...ahead, live: ahead.workers, growth, workers: growth?.workers ?? ahead.workers };
+  const { workers: live, elsewhereMs, elsewhereGroups } = await backlog.ahead(queue, model, priority);
+  const growth = growthOf(await expected.of(model), live, limitMs);
+  const workers = growth?.workers ?? live;
+  return { queue, model, cost, workers, elsewhereMs, elsewhereGroups, live, growth };
 }
 
 /** How long nodes may wait for each other: for all but the longest chain of nodes, of which each starts when the one before it has ended. */

@@ -88,7 +88,7 @@ export async function submitJob(
   const { admission, quota } = await inPart(span, 'admit', () =>
     admitJob(parts, caller, priced, identity, isStorable),
   );
-  if (admission.stored) return { ...admission.stored, how: 'new', quota };
+  if (admission.stored) return { how: 'new', quota, ...admission.stored };
   if (admission.code !== 'admitted') {
     const existing = await existingJob(parts, caller, admission);
     // The job was stored by this request: the command was sent again, because its reply was lost.

@@ -7,7 +7,7 @@
 -- KEYS[1]  <prefix>:live
 -- KEYS[2]  <prefix>:waiting:<model>; absent for a queue that is no group queue
 -- ARGV[1]  <prefix>, with which every key begins, as in records/transition.lua
--- ARGV[2]  JSON: the job as admit.lua takes it, and {entry, deadline_ms?, fields}: priority and data of BullMQ's job; the deadline, ms after
+-- ARGV[2]  JSON: [the job as admit.lua takes it, {entry, deadline_ms?, fields}]: priority and data of BullMQ's job; the deadline, ms after
 --          the admission; the fields of the record without those that the admission decides, each as the text that is stored. It is one text
 --          because each argument of a command costs its sender time.
 -- ARGV[3]  how long a finished record is kept, ms
@@ -19,23 +19,23 @@
 -- one would need memory, and changes nothing, because this key is never there.
 redis.call('SET', prefix .. ':none', '', 'XX')
 
-local job = cjson.decode(ARGV[2])
+local job, stored = unpack(cjson.decode(ARGV[2]))
 local reply = admit(prefix, job)
 local code, score, start_tag, id, admitted_at = unpack(reply)
 if code ~= 'admitted' or id ~= job.id then return reply end
 
-local fields = job.fields
+local fields = stored.fields
 fields.score, fields.fair_tag, fields.admitted_at = score, start_tag, admitted_at
 -- Every process measures deadlines by Redis's clock.
-if job.deadline_ms then fields.deadline_at = math.floor(admitted_at + job.deadline_ms + 0.5) end
+if stored.deadline_ms then fields.deadline_at = math.floor(admitted_at + stored.deadline_ms + 0.5) end
 local created = create({ id = id, fields = fields })
 
 local base = prefix .. ':' .. job.queue .. ':'
-local options = { jobId = id, priority = job.entry.priority, removeOnComplete = KEPT, removeOnFail = KEPT }
+local options = { jobId = id, priority = stored.entry.priority, removeOnComplete = KEPT, removeOnFail = KEPT }
 bull_add(
   { base .. 'marker', base .. 'meta', base .. 'id', base .. 'prioritized', base .. 'delayed', base .. 'completed', base .. 'active',
     base .. 'events', base .. 'pc' },
-  { cmsgpack.pack({ base, id, fields.type, admitted_at }), job.entry.data, cmsgpack.pack(options) }
+  { cmsgpack.pack({ base, id, fields.type, admitted_at }), stored.entry.data, cmsgpack.pack(options) }
 )
 local placed = place({ base .. 'prioritized', base .. 'wait', KEYS[2] }, { id, score, job.queue })
 reply[8], reply[9] = created[6], placed[2]

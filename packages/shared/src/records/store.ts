@@ -264,10 +264,8 @@ export class RecordStore {
 }
 
 /** The fields of a new record, as CREATE_LUA takes them. */
-export const storedFields = (job: NewJob): Readonly<Record<string, string>> => ({
-  v: String(SCHEMA_VERSION),
-  ...encodeFields(job),
-});
+export const storedFields = (job: NewJob): Readonly<Record<string, string>> =>
+  Object.assign(encodeFields(job), { v: String(SCHEMA_VERSION) });
 
 /** A move as APPLY_LUA takes it, in JSON. */
 export const encodeMove = (move: Move): object => ({

@@ -163,9 +163,9 @@ async function directJob(
 }
 
 const headersOf = ({ how, quota }: Submission): Record<string, string> => ({
-  'cache-control': 'private, no-cache',
   ...(how === 'replay' && { 'idempotency-replayed': 'true' }),
   ...(quota && quotaHeaders(quota)),
+  'cache-control': 'private, no-cache',
 });
 
 const NO_MARKS = {

@@ -77,7 +77,7 @@ export function createJobRoute(app: Api, parts: ApiParts): void {
     const made = await makeJob(c, parts, {
       route: `POST ${PATH}`,
       // Absent and `standard` have always been the same request.
-      body: { ...request, priority: request.priority ?? 'standard' },
+      body: { priority: 'standard', ...request },
       request,
       idempotencyKey,
       isHeld: waitS > 0,
@@ -87,14 +87,12 @@ export function createJobRoute(app: Api, parts: ApiParts): void {
     // Known from the command that put it into its queue.
     const position = record === made.record ? made.position : undefined;
     const job = await presenter.job(record, { position });
-    const headers = {
-      ...(made.isStored && { location: `${PATH}/${record.id}` }),
-      etag: presenter.etag(record, job),
-      ...made.headers,
-      ...(preferredS !== undefined && { 'preference-applied': `wait=${preferredS}` }),
-    };
+    const headers: Record<string, string> = { etag: presenter.etag(record, job), ...made.headers };
+    if (made.isStored) headers.location = `${PATH}/${record.id}`;
+    if (preferredS !== undefined) headers['preference-applied'] = `wait=${preferredS}`;
     if (isOver(record)) return answerJson(c, job, 200, headers);
-    return answerJson(c, job, 202, { ...headers, 'retry-after': '1' });
+    headers['retry-after'] = '1';
+    return answerJson(c, job, 202, headers);
   });
 }
 
