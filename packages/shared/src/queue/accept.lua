@@ -1,6 +1,6 @@
 -- Admits a job, writes its record and puts it into its queue, in one round trip and whole: no crash leaves a job between these steps.
 --
--- These texts are put before this one when it is loaded (acceptance.ts): the function `create` (records/planned.lua, move-effects.lua and
+-- These texts are put before this one when it is loaded (acceptance.ts): the function `store` (records/planned.lua, move-effects.lua and
 -- create.lua); the function `admit` (fair-wait.lua, budget.lua and admit.lua); BullMQ's script that adds a job with a priority as the
 -- function `bull_add`, and place.lua as `place`. These two have KEYS and ARGV of their own. KEPT says how long BullMQ keeps a finished job.
 --
@@ -20,7 +20,7 @@
 redis.call('SET', prefix .. ':none', '', 'XX')
 
 local job, stored = unpack(cjson.decode(ARGV[2]))
-local reply = admit(prefix, job)
+local reply = admit(prefix, job, now, true)
 local code, score, start_tag, id, admitted_at = unpack(reply)
 if code ~= 'admitted' or id ~= job.id then return reply end
 
@@ -28,7 +28,7 @@ local fields = stored.fields
 fields.score, fields.fair_tag, fields.admitted_at = score, start_tag, admitted_at
 -- Every process measures deadlines by Redis's clock.
 if stored.deadline_ms then fields.deadline_at = math.floor(admitted_at + stored.deadline_ms + 0.5) end
-local created = create({ id = id, fields = fields })
+store(id, fields)
 
 local base = prefix .. ':' .. job.queue .. ':'
 local options = { jobId = id, priority = stored.entry.priority, removeOnComplete = KEPT, removeOnFail = KEPT }
@@ -38,5 +38,5 @@ bull_add(
   { cmsgpack.pack({ base, id, fields.type, admitted_at }), stored.entry.data, cmsgpack.pack(options) }
 )
 local placed = place({ base .. 'prioritized', base .. 'wait', KEYS[2] }, { id, score, job.queue })
-reply[8], reply[9] = created[6], placed[2]
+reply[8], reply[9] = now, placed[2]
 return reply

@@ -15,7 +15,8 @@ export const ADMIT_LUA = [
 ].join('\n');
 const SCRIPT = `${PLANNED_LUA}
 ${ADMIT_LUA}
-return admit(ARGV[1], cjson.decode(ARGV[2]))`;
+local time = redis.call('TIME')
+return admit(ARGV[1], cjson.decode(ARGV[2]), time[1] * 1000 + math.floor(time[2] / 1000), false)`;
 /** How long an idempotency key is remembered. */
 const IDEMPOTENCY_MS = 24 * 3_600_000;
 

@@ -1,7 +1,9 @@
 -- Decides whether a job may be stored, and where in line, before anything is stored; one round trip. fair-wait.lua, budget.lua and
 -- records/planned.lua are put before this text.
 --
--- admit(prefix, job): all keys begin with `prefix`. `job` is read from JSON, in which what does not apply is left out:
+-- admit(prefix, job, now, is_stored): all keys begin with `prefix`. `now` is by Redis's clock, ms. `is_stored`: the script that calls it
+-- also stores a job that is admitted under its own id, so that it needs no reservation. `job` is read from JSON, in which what does not apply
+-- is left out:
 --   id, tenant, queue
 --   classes       its class, then the more urgent ones, separated by spaces: 'standard interactive'
 --   first_score   the smallest score of its class
@@ -78,6 +80,7 @@ end
 -- The reply when this request adopts the job of an equal one; else nil.
 local function adopted_job(prefix, duplicate, now)
   local unanswered, max_held = prefix .. ':unanswered:' .. duplicate.hash, duplicate.max_held
+  if redis.call('EXISTS', unanswered) == 0 then return nil end
   redis.call('ZREMRANGEBYSCORE', unanswered, '-inf', '(' .. now)
   local oldest = redis.call('ZRANGE', unanswered, 0, 0, 'WITHSCORES')
   local is_adopted = oldest[2] ~= 'inf' or duplicate.is_retry or (max_held and redis.call('ZCARD', unanswered) >= max_held)
@@ -179,11 +182,10 @@ end
 
 -- Takes the place that fair_place gave: the tenant's next job starts where this one ends. Returns the start tag and the score, which are
 -- others when the class is idle.
-local function take_place(prefix, job, class, start, score, now)
+local function take_place(prefix, job, class, start, score, virtual_time, last_at, now)
   local fair, first = prefix .. ':fair:' .. job.queue, job.first_score
-  local tags, last = fair .. ':' .. class, class .. ' :last'
-  local virtual_time = tonumber(redis.call('HGET', fair, class) or 0)
-  local is_idle = math.abs(now - tonumber(redis.call('HGET', fair, last) or 0)) > SETTLE_MS
+  local tags = fair .. ':' .. class
+  local is_idle = math.abs(now - last_at) > SETTLE_MS
   if is_idle and redis.call('ZCOUNT', prefix .. ':' .. job.queue .. ':prioritized', first, first + CLASS_SPAN - 1) == 0 then
     -- No job of the class waits, and none is on its way into the queue: earlier use by tenants no longer counts.
     local latest = tonumber(redis.call('ZRANGE', tags, -1, -1, 'WITHSCORES')[2] or 0)
@@ -196,29 +198,27 @@ local function take_place(prefix, job, class, start, score, now)
   local passed = redis.call('ZRANGEBYSCORE', tags, '-inf', virtual_time, 'LIMIT', 0, TAGS_REMOVED)
   if #passed > 0 then redis.call('ZREM', tags, unpack(passed)) end
   redis.call('ZADD', tags, start + math.max(1, job.cost) / job.weight, job.tenant)
-  redis.call('HSET', fair, last, now)
+  redis.call('HSET', fair, class .. ' :last', now)
   return start, score
 end
 
 -- Until its record is written, the job counts among those of its tenant, and its idempotency key leads to it.
-local function reserve(prefix, job, id, class, now)
-  redis.call('ZADD', prefix .. ':live:' .. job.tenant, 0, id)
-  redis.call('ZADD', prefix .. ':live', now, id)
+local function reserve(prefix, job, id, class, now, is_stored)
   local reservation, idempotency = job.tenant, job.idempotency
   if idempotency then
     local key = prefix .. ':idem:' .. idempotency.hash
     reservation = reservation .. ' ' .. key
     redis.call('SET', key, id .. ' ' .. idempotency.fingerprint, 'PX', idempotency.kept_ms)
   end
+  if is_stored then return end
+  redis.call('ZADD', prefix .. ':live:' .. job.tenant, 0, id)
+  redis.call('ZADD', prefix .. ':live', now, id)
   redis.call('HSET', prefix .. ':reserved', id, reservation)
   if job.nodes then plan_nodes(prefix, job.tenant, id, class, job.nodes) end
 end
 
-local function admit(prefix, job)
+local function admit(prefix, job, now, is_stored)
   local class = string.match(job.classes, '^%S+')
-  local time = redis.call('TIME')
-  local now = time[1] * 1000 + math.floor(time[2] / 1000)
-
   local reply, id = earlier_job(prefix, job, now)
   if reply then return reply end
 
@@ -231,15 +231,15 @@ local function admit(prefix, job)
   reply = above_limits(job, backlog)
   if reply then return reply end
 
-  local start, score, ahead_ms = fair_place(prefix, job, job.queue, job.cost)
+  local start, score, ahead_ms, virtual_time, last_at = fair_place(prefix, job, job.queue, job.cost)
   local wait = expected_wait_ms(prefix, job, ahead_ms, backlog.planned_ms)
   if job.max_wait_ms and wait > job.max_wait_ms then return { 'overloaded', math.ceil(wait) } end
 
   reply = use_groups(prefix, job, now)
   if reply then return reply end
 
-  start, score = take_place(prefix, job, class, start, score, now)
-  reserve(prefix, job, id, class, now)
+  start, score = take_place(prefix, job, class, start, score, virtual_time, last_at, now)
+  reserve(prefix, job, id, class, now, is_stored and id == job.id)
   local used_now = full and used + job.cost or 0
   local full_in_ms = full and set_budget(budget_key, used_now, full, now) or 0
   return { 'admitted', score, string.format('%.17g', start), id, now, math.ceil(used_now), full_in_ms }

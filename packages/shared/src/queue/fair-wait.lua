@@ -14,17 +14,21 @@ local CLASS_SPAN = 2251799813685248 -- 2^51
 local function lag_ms(cost) return LAG_MS * math.log(1 + COST_FACTOR * math.max(1, cost) / LAG_MS) end
 
 -- `job` as in admit.lua, or the nodes of a workflow with this cost, in the group `queue`; keys as in admit.lua.
--- Returns the start tag, the score, and the engine ms of this group that run before the job.
+-- Returns the start tag, the score, the engine ms of this group that run before the job, the virtual time of the class, and when a job of
+-- it was last admitted.
 local function fair_place(prefix, job, queue, cost)
   local fair, prioritized, load = prefix .. ':fair:' .. queue, prefix .. ':' .. queue .. ':prioritized', prefix .. ':load:' .. queue
-  local class, first = string.match(job.classes, '^%S+'), job.first_score
-  local virtual_time = tonumber(redis.call('HGET', fair, class) or 0)
+  local classes, first = {}, job.first_score
+  for each in string.gmatch(job.classes, '%S+') do classes[#classes + 1] = each end
+  local class = classes[1]
+  local known = redis.call('HMGET', fair, class, class .. ' :last')
+  local virtual_time = tonumber(known[1] or 0)
   local start = math.max(virtual_time, tonumber(redis.call('ZSCORE', fair .. ':' .. class, job.tenant) or 0))
   local score = first + math.min(CLASS_SPAN - 1, math.floor(start + lag_ms(cost)))
   local ahead_ms = 0
-  for each in string.gmatch(job.classes, '%S+') do
-    local waiting_ms = math.max(0, tonumber(redis.call('HGET', load, each) or 0))
-    if each == class and waiting_ms > 0 then
+  for i, ms in ipairs(redis.call('HMGET', load, unpack(classes))) do
+    local waiting_ms = math.max(0, tonumber(ms or 0))
+    if i == 1 and waiting_ms > 0 then
       -- Of the class, only the jobs with a smaller score run before; each counts as the mean of the class.
       local last = first + CLASS_SPAN - 1
       local waiting = redis.call('ZCOUNT', prioritized, first, last)
@@ -33,7 +37,7 @@ local function fair_place(prefix, job, queue, cost)
     end
     ahead_ms = ahead_ms + waiting_ms
   end
-  return start, score, ahead_ms
+  return start, score, ahead_ms, virtual_time, tonumber(known[2] or 0)
 end
 
 -- Work in other groups delays a job at most as much as its own group does: a worker runs its lanes side by side, so until
