@@ -110,6 +110,18 @@ describe('board', () => {
     expect((await queuesOf(world)).sort()).toEqual([GROUP, other]);
   });
 
+  test("The paths of the board leave Hono's fast router to all others", async () => {
+    const { app, ask } = await apiWorld(server.url);
+    const response = await ask('GET', '/admin/queues/api/elsewhere');
+    expect([response.status, response.headers.get('content-type')]).toEqual([
+      404,
+      'application/problem+json',
+    ]);
+    const refused = await ask('DELETE', '/admin/queues/api/queues', {});
+    expect([refused.status, refused.headers.get('allow')]).toEqual([405, 'GET, HEAD']);
+    expect(app.router.name).toBe('SmartRouter + RegExpRouter');
+  });
+
   test('The queue board is read-only', async () => {
     const world = await apiWorld(server.url);
     const { id } = await world.post();
