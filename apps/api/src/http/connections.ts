@@ -109,7 +109,7 @@ export function oneAtATime(listener: RequestListener): RequestListener {
     // The rest of a packet whose connection was closed here.
     if (socket.destroyed) return;
     const begin = (): void => {
-      response.once('close', () => beginNext(socket));
+      response.on('close', () => beginNext(socket));
       listener(request, response);
     };
     const following = socket[FOLLOWING];

@@ -27,7 +27,7 @@ export function fairAdmission(app: App, { activeRequests, callerLines, trustedPr
     const line = callerLines.of(incoming, addressOf(incoming));
     (incoming as Lined)[LINE] = line;
     const activeRequest = activeRequests.arrive(line);
-    outgoing.once('close', () => activeRequest.hangUp());
+    outgoing.on('close', () => activeRequest.hangUp());
     try {
       const begun = await activeRequest.begin().catch((error: Error) => error);
       // Nobody is there to read an answer.

@@ -103,7 +103,7 @@ function limitConnections(server: Server, max: number, ownerOf: OwnerOf, onDrop:
   server.on('request', (incoming, outgoing) => {
     const { socket } = incoming;
     shares.begin(socket, ownerOf(socket, incoming));
-    outgoing.once('close', () => shares.end(socket));
+    outgoing.on('close', () => shares.end(socket));
   });
 }
 

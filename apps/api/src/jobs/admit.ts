@@ -90,7 +90,8 @@ export async function admitJob(
   // A job that cannot start before its deadline is refused now instead of expiring later.
   const limitMs = Math.min(parts.maxWaitMs, Math.max(0, deadlineMs - cost));
   const works = workflow?.nodes ?? [job];
-  const groups = await Promise.all(groupsOf(works).map((group) => judge(parts, group, priority, limitMs)));
+  const groups: JudgedGroup[] = [];
+  for (const group of groupsOf(works)) groups.push(await judge(parts, group, priority, limitMs));
   const slowest = groups.reduce((a, b) => (b.workers < a.workers ? b : a));
   const models = [...new Set(works.map(({ model }) => model))];
   const terms: AdmissionTerms = {
@@ -217,11 +218,12 @@ async function ownBacklogOf(
   { max_backlog_share: limit }: KeyLimits,
   models: readonly string[],
 ): Promise<OwnBacklog> {
-  const all = await Promise.all(models.map((model) => modelShares.of(model)));
-  const workers = Math.max(1, Math.min(...all.map((each) => each.workers)));
-  const shares = new Map<string, number>();
-  for (const [model, share] of all.flatMap((each) => [...each.shares])) {
-    shares.set(model, Math.max(share, shares.get(model) ?? 0));
+  let fewest = Number.POSITIVE_INFINITY;
+  const most = new Map<string, number>();
+  for (const each of models) {
+    const { workers, shares } = await modelShares.of(each);
+    fewest = Math.min(fewest, workers);
+    for (const [model, share] of shares) most.set(model, Math.max(share, most.get(model) ?? 0));
   }
-  return { maxMs: limit === null ? undefined : limit * maxWaitMs * workers, shares };
+  return { maxMs: limit === null ? undefined : limit * maxWaitMs * Math.max(1, fewest), shares: most };
 }

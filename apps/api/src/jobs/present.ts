@@ -110,11 +110,9 @@ export class Presenter {
       return first ? this.#place(first) : null;
     }
     const { queues, fleet } = this.#options;
-    const [position, meanCostMs, ahead] = await Promise.all([
-      known ?? queues.of(record.queue).position(record.id),
-      fleet.meanCostMs(record.queue),
-      this.#options.backlog.ahead(record.queue, record.model, record.priority),
-    ]);
+    const position = known ?? (await queues.of(record.queue).position(record.id));
+    const meanCostMs = await fleet.meanCostMs(record.queue);
+    const ahead = await this.#options.backlog.ahead(record.queue, record.model, record.priority);
     // A worker claimed it since the record was read.
     if (position === undefined) return null;
     const expected = ahead.workers === 0 ? await this.#options.expected.of(record.model) : undefined;

@@ -156,7 +156,9 @@ async function resolve(
   inlineAudio: MediaContext['inlineAudio'],
 ): Promise<Resolution> {
   if (request.type === 'retry') return resolveRetry(parts, job, request);
-  const [fleet, rollouts] = await Promise.all([parts.fleet.workers(), parts.rollouts.recent()]);
+  const choosing = parts.rollouts.recent();
+  const fleet = await parts.fleet.workers();
+  const rollouts = await choosing;
   const context = { tenant, keyId, job, name: 'audio', inlineAudio, fleet, rollouts };
   return request.type === 'workflow' || request.type === 'speech-to-image'
     ? resolveWorkflow(parts, context, request)

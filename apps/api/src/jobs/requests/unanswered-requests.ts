@@ -85,7 +85,7 @@ export function onClosedAnswer(c: Context<ApiEnv>, onClosed: () => void): void {
   const outgoing = c.env?.outgoing;
   // Tests call the app without a connection; nothing waits to be sent there.
   if (!outgoing || outgoing.destroyed) onClosed();
-  else outgoing.once('close', onClosed);
+  else outgoing.on('close', onClosed);
 }
 
 /** Calls `onLost` once if the connection closes, or has closed already, before the whole answer is written. */
