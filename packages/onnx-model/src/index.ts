@@ -1,6 +1,8 @@
 /** ONNX model files as data: decode, edit, encode. Independent of what a model does. */
 export { type ByteSource, memorySource, withFileSource } from './byte-source.ts';
 export { decode, encode } from './codec.ts';
+export { cutGraph } from './cut/cut-graph.ts';
+export { PIECES, writePieces } from './cut/write-pieces.ts';
 export { type AttentionPiece, attentionPieces } from './fusion/attention-piece.ts';
 export { type Attention, type FoundAttentions, findAttentions } from './fusion/find-attention.ts';
 export { fuseAttentions } from './fusion/fuse-attention.ts';

@@ -120,17 +120,30 @@ export function writeStoredModel(stored: StoredModel, source: ByteSource, name?:
 const lengthOf = (part: Uint8Array | StoredTensor): number =>
   part instanceof Uint8Array ? part.length : part.end - part.start;
 
-/** The entry of an initializer whose values are bytes of a file. */
-function reference(
-  tensor: TensorProto,
-  { offset, length }: { readonly offset: number; readonly length: number },
-  name: string,
-): Uint8Array {
+/** The initializer with its values or, if they are long, with their place in the file `name`. Without a name, all values are copied. */
+export function storedTensor(
+  { tensor, start, end, raw }: StoredTensor,
+  source: ByteSource,
+  name?: string,
+): TensorProto {
+  if (raw && name !== undefined) return referring(tensor, raw, name);
+  const [whole] = decode('GraphProto', read(source, start, end - start)).initializer ?? [];
+  return whole;
+}
+
+interface RawPlace {
+  readonly offset: number;
+  readonly length: number;
+}
+
+function referring(tensor: TensorProto, { offset, length }: RawPlace, name: string): TensorProto {
   const place = { location: name, offset: `${offset}`, length: `${length}` };
-  const entry = encode('TensorProto', {
-    ...tensor,
-    dataLocation: EXTERNAL,
-    externalData: Object.entries(place).map(([key, value]) => ({ key, value })),
-  });
+  const externalData = Object.entries(place).map(([key, value]) => ({ key, value }));
+  return { ...tensor, dataLocation: EXTERNAL, externalData };
+}
+
+/** The entry of an initializer whose values are bytes of a file. */
+function reference(tensor: TensorProto, raw: RawPlace, name: string): Uint8Array {
+  const entry = encode('TensorProto', referring(tensor, raw, name));
   return Buffer.concat([encodeHeader(GRAPH_INITIALIZER, entry.byteLength), entry]);
 }

@@ -70,7 +70,7 @@ export async function fitLatentRgb(
   const fit = new LeastSquares(latentChannels + 1, COLOURS);
   const startedAt = clock.monotonic();
   do {
-    const latent = pictureLike(noise, latentChannels, size);
+    const latent = pictureLike(latentChannels, size, noise);
     const pixels = await vae.decode(latent, picture);
     const colours = colourPlanes(pixels).map((plane) => shrink(plane, picture, scaleFactor));
     const known = [...planesOf(latent, latentChannels), new Float32Array(size.width * size.height).fill(1)];
@@ -83,7 +83,11 @@ export async function fitLatentRgb(
  * Noise of unit variance with correlated neighbours, as in the latents of pictures: octaves of equal weight. With white
  * noise, which no picture gives, the VAE draws textures and the fitted colours come out pale.
  */
-function pictureLike(noise: SeededNoise, channels: number, { width, height }: LatentSize): Float32Array {
+export function pictureLike(
+  channels: number,
+  { width, height }: LatentSize,
+  noise = new SeededNoise(0),
+): Float32Array {
   const latent = new Float32Array(channels * height * width);
   const octaves = Math.ceil(Math.log2(Math.max(width, height))) + 1;
   for (let octave = 0; octave < octaves; octave += 1) {

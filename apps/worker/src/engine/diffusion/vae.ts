@@ -1,6 +1,7 @@
 /** The VAE decoder: latents to pixels. */
 import { LehrError } from '@lehr/shared';
 import { expectInputs, expectOutput, expectSize, expectType } from '../runtime/graph-values.ts';
+import { finish, runInPieces } from '../runtime/pieced-session.ts';
 import { RowStack } from '../runtime/row-stack.ts';
 import type { RuntimeSession } from '../runtime/runtime.ts';
 import {
@@ -94,7 +95,7 @@ export class Vae {
   readonly latentChannels: number;
   /** Pixels per latent value, both in height and in width. */
   readonly scaleFactor: number;
-  readonly #session: RuntimeSession;
+  #session: RuntimeSession;
   readonly #graph: VaeGraph;
   readonly #stack = new RowStack();
 
@@ -109,16 +110,34 @@ export class Vae {
    * Decodes one latent `[channels, height / scaleFactor, width / scaleFactor]` to RGB, 8 bits, `[height, width, 3]`.
    * Throws what RuntimeSession.run throws, and LehrError `numeric-error` for a NaN, which would make a black picture.
    */
-  async decode(latent: Float32Array, { height, width }: PictureSize): Promise<Uint8Array> {
+  decode(latent: Float32Array, size: PictureSize): Promise<Uint8Array> {
+    return finish(this.decodeInPieces(latent, size));
+  }
+
+  /** As `decode`, with a yield between two pieces of the graph: there, other graphs may run. */
+  async *decodeInPieces(
+    latent: Float32Array,
+    { height, width }: PictureSize,
+  ): AsyncGenerator<void, Uint8Array> {
     const { input, type, output, scalingFactor, shiftFactor } = this.#graph;
     const dims = [1, this.latentChannels, height / this.scaleFactor, width / this.scaleFactor];
     const own = latent.map((value) => value / scalingFactor + shiftFactor);
-    const results = await this.#session.run({ [input]: this.#stack.stack(type, [own], dims) }, [output]);
+    const feeds = { [input]: this.#stack.stack(type, [own], dims) };
+    const results = yield* runInPieces(this.#session, feeds, [output]);
     const values = floatValues(results[output]);
     if (findBadRows([values]).length > 0) {
       throw new LehrError('numeric-error', 'The VAE produced values that are not finite.');
     }
     return toPixels(values);
+  }
+
+  get session(): RuntimeSession {
+    return this.#session;
+  }
+
+  /** Decodes with another session of the same graph from now on. Does not close the one before. */
+  replaceSession(session: RuntimeSession): void {
+    this.#session = session;
   }
 
   async close(): Promise<void> {

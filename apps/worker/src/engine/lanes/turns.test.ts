@@ -39,6 +39,21 @@ test('Time spent idle gives no claim to more turns later', () => {
   expect(order.filter((name) => name === 'busy').length).toBeGreaterThanOrEqual(2);
 });
 
+test('Who lets others pass never takes two turns in a row while others have work, however short its turns are', () => {
+  const turns = new Turns();
+  const lane = taker();
+  const decoding = { ...taker(), letsOthersPass: true };
+  const order: string[] = [];
+  for (let i = 0; i < 12; i++) {
+    if (i === 8) lane.hasWork = false;
+    const chosen = turns.next([lane, decoding]) as TurnTaker;
+    turns.charge(chosen, chosen === lane ? 250 : 50);
+    order.push(chosen === lane ? 'lane' : 'decoding');
+  }
+  expect(order.join(' ')).not.toMatch(/decoding decoding.*lane/);
+  expect(order.slice(8)).toEqual(new Array(4).fill('decoding'));
+});
+
 test('Bulk work pauses while other work waits, and for a limited time only', () => {
   expect(isBulkNext(true, false, 0)).toBe(true);
   expect(isBulkNext(true, true, MAX_PAUSE_MS - 1)).toBe(false);

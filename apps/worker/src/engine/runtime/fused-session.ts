@@ -1,6 +1,7 @@
 /** A session whose attentions are fused where that works, and as in the file otherwise: when they disagree, do not open, or a run fails. */
 import { LehrError } from '@lehr/shared';
 import { type RunModel, withFusedAttention } from './fused-attention.ts';
+import { finish, runInPieces } from './pieced-session.ts';
 import type { Fusion, GraphSource, Placement, RuntimeSession, ValueInfo } from './runtime.ts';
 import type { Tensor } from './tensor.ts';
 
@@ -44,6 +45,8 @@ const unfused = ({ attentions, left }: Fusion = { attentions: 1, left: {} }, rea
 
 const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));
 
+type Feeds = Readonly<Record<string, Tensor>>;
+
 class FusedSession implements RuntimeSession {
   // Of both forms of the graph.
   readonly provider: RuntimeSession['provider'];
@@ -73,13 +76,21 @@ class FusedSession implements RuntimeSession {
     return { ...this.#session.fusion, ...this.#fusion };
   }
 
+  get pieces(): number | undefined {
+    return this.#session.pieces;
+  }
+
+  run(feeds: Feeds, outputs?: readonly string[]): Promise<Record<string, Tensor>> {
+    return finish(this.runInPieces(feeds, outputs));
+  }
+
   /** A fused attention wants sizes that the file's may not need, such as as many rows of keys as of queries. */
-  async run(
-    feeds: Readonly<Record<string, Tensor>>,
+  async *runInPieces(
+    feeds: Feeds,
     outputs?: readonly string[],
-  ): Promise<Record<string, Tensor>> {
+  ): AsyncGenerator<void, Record<string, Tensor>> {
     try {
-      return await this.#session.run(feeds, outputs);
+      return yield* runInPieces(this.#session, feeds, outputs);
     } catch (error) {
       const reopen = this.#reopen;
       if (!reopen || !(error instanceof LehrError) || error.code !== 'engine-failed') throw error;
@@ -87,7 +98,7 @@ class FusedSession implements RuntimeSession {
       await this.#session.close();
       this.#session = await reopen();
       this.#fusion = unfused(this.#fusion, `the graph does not run with them fused: ${error.message}`);
-      return this.#session.run(feeds, outputs);
+      return yield* runInPieces(this.#session, feeds, outputs);
     }
   }
 

@@ -8,6 +8,7 @@ import { checkExternalData } from './external-data.ts';
 import { checkPlacement, FirstRunProfile } from './first-run-profile.ts';
 import { openFused } from './fused-session.ts';
 import { checkFeeds } from './graph-values.ts';
+import { openPieces } from './pieced-session.ts';
 import { missingLibrary } from './provider-library.ts';
 import type {
   GraphSource,
@@ -42,7 +43,10 @@ export const onnxRuntime: InferenceRuntime = {
       try {
         const missing = missingLibrary(provider);
         if (missing) throw new Error(`its library ${missing} is not installed`);
-        const open = (source: GraphSource) => openOn(provider, source, options, reasonsOf(refusals));
+        const openWhole = (source: GraphSource) => openOn(provider, source, options, reasonsOf(refusals));
+        const { largestPiece } = options;
+        const open = (source: GraphSource) =>
+          largestPiece === undefined ? openWhole(source) : openPieces(source, largestPiece, openWhole);
         if (!isFused(exact, provider, options)) return await open(exact);
         return await openFused(exact, {
           open: isForCuda(provider, options) ? (source) => openForCuda(source, open) : open,

@@ -40,6 +40,11 @@ export interface LoadOptions {
   readonly saveOptimized?: string;
   /** Whether parts are rewritten to fused operators, or attentions only. Default: true, but for `optimization: 'disabled'`. */
   readonly fuses?: boolean | 'attentions';
+  /**
+   * Opens the graph in pieces of which each takes at most this share of its time, as far as it can be cut so finely (pieced-session.ts). Fails where
+   * it cannot be cut. Default: whole.
+   */
+  readonly largestPiece?: number;
   /** Profile the first run to see where each node ran. Default: true on every provider but cpu. */
   readonly reportPlacement?: boolean;
 }
@@ -75,6 +80,8 @@ export interface RuntimeSession {
   readonly isPrepared?: boolean;
   /** Absent where the graph has nothing to fuse, or nothing was to be fused. */
   readonly fusion?: Fusion;
+  /** Absent where it was opened whole. */
+  readonly pieces?: number;
   /** Known after the first run, if `reportPlacement` was set. */
   readonly placement: Placement | undefined;
   /**
@@ -84,6 +91,11 @@ export interface RuntimeSession {
    * when the first run shows that no node ran on the session's provider.
    */
   run(feeds: Readonly<Record<string, Tensor>>, outputs?: readonly string[]): Promise<Record<string, Tensor>>;
+  /** As `run`, with a yield between two pieces, if it was opened in pieces: there, other sessions may run. */
+  runInPieces?(
+    feeds: Readonly<Record<string, Tensor>>,
+    outputs?: readonly string[],
+  ): AsyncGenerator<void, Record<string, Tensor>>;
   /** Frees device memory. The session cannot run afterwards. May be called twice. */
   close(): Promise<void>;
 }
@@ -97,6 +109,13 @@ export interface InferenceRuntime {
   rewired?(path: string): Promise<Uint8Array | undefined>;
 }
 
+/** In how many pieces a graph runs that takes longer than a turn may. */
+export interface CutReport {
+  readonly pieces: number;
+  /** Why it is whole. */
+  readonly reason?: string;
+}
+
 /** Where a graph runs, as the session reports it after its first run. */
 export interface GraphReport {
   readonly graph: string;
@@ -108,6 +127,8 @@ export interface GraphReport {
   /** Loaded from what `lehr models prepare` has kept. */
   readonly prepared?: true;
   readonly fusion?: Fusion;
+  /** Absent where a run of the whole graph is short. */
+  readonly cut?: CutReport;
 }
 
 /**

@@ -10,6 +10,7 @@ import { LehrError } from '@lehr/shared';
 import { z } from 'zod';
 import { readGraph } from './external-data.ts';
 import { checkFeeds } from './graph-values.ts';
+import { finish } from './pieced-session.ts';
 import type { GraphSource, InferenceRuntime, RuntimeSession, ValueInfo } from './runtime.ts';
 import {
   type ElementType,
@@ -47,7 +48,10 @@ export interface SimulatedOptions {
 
 export function createSimulatedRuntime(options: SimulatedOptions = {}): InferenceRuntime {
   const { latency = SIMULATED_T4, pause } = options;
-  return { load: async (graph) => new SimulatedSession(graph, latency, pause) };
+  return {
+    load: async (graph, { largestPiece = 1 }) =>
+      new SimulatedSession(graph, latency, { pause, pieces: Math.ceil(1 / largestPiece) }),
+  };
 }
 
 type Feeds = Readonly<Record<string, Tensor>>;
@@ -72,9 +76,15 @@ class SimulatedSession implements RuntimeSession {
   readonly #kind: GraphKind;
   readonly #latency: LatencyModel;
   readonly #pause: SimulatedOptions['pause'];
+  /** Of equal duration. */
+  readonly pieces: number;
   #closed = false;
 
-  constructor(source: GraphSource, latency: LatencyModel, pause: SimulatedOptions['pause']) {
+  constructor(
+    source: GraphSource,
+    latency: LatencyModel,
+    { pause, pieces }: Pick<SimulatedOptions, 'pause'> & { readonly pieces: number },
+  ) {
     const { graph } = readGraph(source);
     this.inputs = (graph.input ?? []).map(toValueInfo);
     this.outputs = (graph.output ?? []).map(toValueInfo);
@@ -82,19 +92,36 @@ class SimulatedSession implements RuntimeSession {
     this.#kind = kindOf(this.inputs, this.outputs, source.path);
     this.#latency = latency;
     this.#pause = pause;
+    this.pieces = pieces;
   }
 
-  async run(feeds: Feeds, outputs = this.outputs.map(({ name }) => name)): Promise<Record<string, Tensor>> {
+  run(feeds: Feeds, outputs?: readonly string[]): Promise<Record<string, Tensor>> {
+    return finish(this.runInPieces(feeds, outputs));
+  }
+
+  async *runInPieces(
+    feeds: Feeds,
+    outputs: readonly string[] = this.outputs.map(({ name }) => name),
+  ): AsyncGenerator<void, Record<string, Tensor>> {
     if (this.#closed) throw new LehrError('engine-failed', `${this.#path} was closed.`);
     checkFeeds(this.#path, this.inputs, feeds);
     // As in ONNX Runtime, a run starts in a later turn of the event loop.
     await new Promise((resolve) => setImmediate(resolve));
+    const durationMs = this.#kind.durationMs(feeds[this.inputs[0].name].dims, this.#latency) / this.pieces;
+    for (let left = this.pieces - 1; left > 0; left -= 1) {
+      await this.#wait(durationMs);
+      yield;
+    }
     const startedAt = performance.now();
     const results = Object.fromEntries(outputs.map((name) => [name, this.#compute(feeds, name)]));
-    const durationMs = this.#kind.durationMs(feeds[this.inputs[0].name].dims, this.#latency);
-    if (this.#pause) await this.#pause(durationMs);
-    else blockThread(durationMs - (performance.now() - startedAt));
+    await this.#wait(durationMs, performance.now() - startedAt);
     return results;
+  }
+
+  /** `spentMs`: of the duration, has passed already where time is real. */
+  async #wait(durationMs: number, spentMs = 0): Promise<void> {
+    if (this.#pause) await this.#pause(durationMs);
+    else blockThread(durationMs - spentMs);
   }
 
   #compute(feeds: Feeds, name: string): Tensor {

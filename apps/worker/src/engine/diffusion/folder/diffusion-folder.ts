@@ -33,6 +33,8 @@ export interface DiffusionModel {
   readonly textEncoder: PromptEncoder;
   readonly unet: Unet;
   readonly vae: Vae;
+  /** Opens the VAE decoder again, whole or in pieces (LoadOptions.largestPiece). */
+  reloadDecoder(largestPiece?: number): Promise<RuntimeSession>;
   readonly pictureInput: PictureInput;
   readonly schedulerConfig: SchedulerConfig;
   /** The conditions of the UNet beside the prompt. */
@@ -76,7 +78,12 @@ async function openParts(
   const loaded = await loadUnet(join(folder, 'unet/model.onnx'), plan, runtime, options);
   const { unet } = loaded;
 
-  const vaeSession = await runtime.load({ path: join(folder, 'vae_decoder/model.onnx') }, options);
+  const loadDecoder = (largestPiece?: number) =>
+    runtime.load(
+      { path: join(folder, 'vae_decoder/model.onnx') },
+      { ...options, ...(largestPiece !== undefined && { largestPiece }) },
+    );
+  const vaeSession = await loadDecoder();
   const vae = await openVae(vaeSession, vaeConfig(config));
   const pictureInput = await openPictureInput(folder, vaeConfig(config), vae, runtime, options);
   if (isRefinerConfig(config) && !pictureInput.encoder) {
@@ -92,6 +99,7 @@ async function openParts(
     textEncoder,
     unet,
     vae,
+    reloadDecoder: loadDecoder,
     pictureInput,
     schedulerConfig: config.scheduler,
     conditioning: conditioningOf(config, unet),

@@ -5,6 +5,7 @@ import { weightsDigest } from '../../folder/prepared-manifest.ts';
 import { type EngineParts, ModelLanes, openedModel, tunedSettings } from '../../lanes/model-lanes.ts';
 import { climbLadder, ladderFor, ROW_LADDER, RowCap } from '../../lanes/row-cap.ts';
 import type { DiffusionSample, DiffusionToOpen, OpenedModel, SampleId } from '../../protocol/messages.ts';
+import { cutDecoder } from '../cut-decoder.ts';
 import { type DiffusionModel, openDiffusionModel, refuseOtherSize } from '../folder/diffusion-folder.ts';
 import { probeRow } from '../folder/load-unet.ts';
 import { encoderOf } from '../folder/open-picture-input.ts';
@@ -63,12 +64,21 @@ export class DiffusionLanes extends ModelLanes<OpenModel, DiffusionSample, Lane>
     const loadedAt = clock.monotonic();
     const warm = model.onlySize ?? spec.warmUp;
     const cap = new RowCap(settings.rowCap === 'auto' ? {} : { ceiling: settings.rowCap, fixed: true });
-    const [latentRgb, weights] = await closeOnFailure(model, async () => [
+    const [latentRgb, cut, weights] = await closeOnFailure(model, async () => [
       await warmUp(model, warm, cap, clock),
+      await cutDecoder(model.vae, {
+        picture: warm,
+        limitMs: pieceMs(cap),
+        load: (largestPiece) => model.reloadDecoder(largestPiece),
+        clock,
+      }),
       settings.checkpoints ? await weightsDigest(spec.folder) : '',
     ]);
     this.add(spec.ref, { model, cap, latentRgb, weights, warm });
-    const { batching, graphs } = model;
+    const { batching } = model;
+    const graphs = model.graphs.map((report) =>
+      cut && report.graph === 'vae_decoder' ? { ...report, cut } : report,
+    );
     const warmUpMs = clock.monotonic() - loadedAt;
     const opened = openedModel({ ref: spec.ref, batching, graphs, cap, warmUpMs });
     return { ...opened, maxPromptTokens: model.tokenizer.maxTokens };
@@ -151,6 +161,15 @@ export class DiffusionLanes extends ModelLanes<OpenModel, DiffusionSample, Lane>
     });
   }
 }
+
+/** Of a full step of a lane. A lane then makes its next step at most 1.3 steps after one. */
+const LARGEST_PIECE = 0.3;
+/** Nobody notices a shorter turn, and each piece has a cost. */
+const NOTICED_MS = 10;
+
+/** What a turn of decoding may take, by the widest step that was measured and is not wider than the cap. */
+const pieceMs = ({ measurements, rows }: RowCap): number =>
+  Math.max(NOTICED_MS, LARGEST_PIECE * (measurements.findLast(([measured]) => measured <= rows)?.[1] ?? 0));
 
 const latentSize = (model: DiffusionModel, { width, height }: DiffusionSample) => ({
   width: width / model.vae.scaleFactor,

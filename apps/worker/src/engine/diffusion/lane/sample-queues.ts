@@ -142,10 +142,26 @@ interface DecodeQueueOptions extends QueueOptions {
   readonly vaeOf: (model: string) => Vae;
 }
 
-/** Decodes final latents to pixels, one picture per turn, so that many finished pictures do not stall the lanes. */
+/** When this many latents wait, decoding does not keep up with a lane that makes a step between two turns. */
+const BEHIND_AT = 3;
+
+/** Decodes final latents to pixels, one picture or a piece of one per turn, so that many finished pictures do not stall the lanes. */
 export class DecodeQueue extends SampleQueue<DecodeQueueOptions> {
+  /** The picture between two of its pieces. */
+  #begun: { readonly sample: LaneSample; readonly run: AsyncGenerator<void, Uint8Array> } | undefined;
+
+  get letsOthersPass(): boolean {
+    return this.waiting.length < BEHIND_AT;
+  }
+
   get isCongested(): boolean {
     return this.waiting.length >= CONGESTED_AT;
+  }
+
+  override cancel(id: SampleId): boolean {
+    // What its last piece has made is large.
+    if (this.#begun?.sample.request.id === id) this.#begun = undefined;
+    return super.cancel(id);
   }
 
   override async takeTurn(): Promise<void> {
@@ -155,7 +171,15 @@ export class DecodeQueue extends SampleQueue<DecodeQueueOptions> {
     this.announce([sample]);
     const begunAt = clock.monotonic();
     try {
-      const pixels = await vaeOf(model).decode(sample.denoising.latent, { width, height });
+      if (this.#begun?.sample !== sample) {
+        const run = vaeOf(model).decodeInPieces(sample.denoising.latent, { width, height });
+        this.#begun = { sample, run };
+      }
+      const { done, value: pixels } = await this.#begun.run.next();
+      if (!done) {
+        sample.deviceMs += clock.monotonic() - begunAt;
+        return;
+      }
       if (!this.cancel(id)) return;
       const { arrivedAt, textMs, startedAt, denoisedAt, batchSize, denoising, prompt } = sample;
       const decodedAt = clock.monotonic();

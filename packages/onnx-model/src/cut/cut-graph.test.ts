@@ -1,0 +1,173 @@
+import { expect, test } from 'vitest';
+import {
+  cutGraph,
+  DATA_TYPE,
+  encode,
+  memorySource,
+  type NodeProto,
+  readStoredModel,
+  type StoredModel,
+} from '../index.ts';
+
+const CHANNELS = 4;
+const image = (name: string) => ({
+  name,
+  type: {
+    tensorType: {
+      elemType: DATA_TYPE.float32,
+      shape: { dim: [{ dimValue: 1 }, { dimValue: CHANNELS }, { dimParam: 'h' }, { dimParam: 'w' }] },
+    },
+  },
+});
+const node = (
+  opType: string,
+  input: string[],
+  output: string,
+  fields: Partial<NodeProto> = {},
+): NodeProto => ({
+  opType,
+  name: output,
+  input,
+  output: [output],
+  ...fields,
+});
+const conv = (from: string, to: string): NodeProto => node('Conv', [from, `${to}.weight`], to);
+
+/** Each convolution gets a weight of its own. */
+function modelOf(nodes: readonly NodeProto[], output: string): StoredModel {
+  const weights = nodes
+    .flatMap(({ input }) => input ?? [])
+    .filter((name) => name.endsWith('.weight'))
+    .map((name) => ({
+      name,
+      dims: [CHANNELS, CHANNELS, 3, 3],
+      dataType: DATA_TYPE.float32,
+      rawData: new Uint8Array(CHANNELS * CHANNELS * 9 * 4),
+    }));
+  const bytes = encode('ModelProto', {
+    irVersion: 8,
+    opsetImport: [{ domain: '', version: 17 }],
+    graph: {
+      name: 'main',
+      node: [...nodes],
+      input: [image('x')],
+      output: [image(output)],
+      initializer: [...new Map(weights.map((weight) => [weight.name, weight])).values()],
+    },
+  });
+  return readStoredModel(memorySource(bytes));
+}
+
+/** x -- conv -- block -- block ...: each block adds its input to what two convolutions make of it. */
+function blocks(count: number): NodeProto[] {
+  const made = [conv('x', 'b0')];
+  for (let i = 1; i <= count; i += 1) {
+    const [from, to] = [`b${i - 1}`, `b${i}`];
+    made.push(
+      conv(from, `${to}.inner`),
+      conv(`${to}.inner`, `${to}.outer`),
+      node('Add', [from, `${to}.outer`], to),
+    );
+  }
+  return made;
+}
+
+const namesOf = (nodes: readonly NodeProto[] | null | undefined): string[] =>
+  (nodes ?? []).map(({ name }) => name ?? '');
+const weightsOf = ({ initializers }: Pick<StoredModel, 'initializers'>): string[] =>
+  initializers.map(({ tensor }) => tensor.name ?? '');
+
+test('A graph is cut where a single value is needed afterwards, and each node and weight is in one piece', () => {
+  const stored = modelOf(blocks(6), 'b6');
+  const pieces = cutGraph(stored, 0.4);
+  expect(pieces.map(({ given, made }) => [given, made])).toEqual([
+    [undefined, 'b2'],
+    ['b2', 'b4'],
+    ['b4', 'b6'],
+  ]);
+  expect(pieces.flatMap(({ nodes }) => namesOf(nodes))).toEqual(namesOf(stored.graph.node));
+  expect(pieces.flatMap(weightsOf).toSorted()).toEqual(weightsOf(stored).toSorted());
+});
+
+test('A graph is not cut at a value of another type or rank than its output', () => {
+  const half = { attribute: [{ name: 'to', type: 2, i: DATA_TYPE.float16 }] };
+  const whole = { attribute: [{ name: 'to', type: 2, i: DATA_TYPE.float32 }] };
+  const stored = modelOf(
+    [
+      conv('x', 'a'),
+      node('Cast', ['a'], 'b', half),
+      conv('b', 'c'),
+      node('Cast', ['c'], 'd', whole),
+      conv('d', 'y'),
+    ],
+    'y',
+  );
+  expect(cutGraph(stored, 0.1).map(({ made }) => made)).toEqual(['a', 'd', 'y']);
+});
+
+test('A graph with two outputs stays whole', () => {
+  const stored = modelOf(blocks(4), 'b4');
+  stored.graph.output = [image('b4'), image('b3')];
+  expect(cutGraph(stored, 0.1)).toHaveLength(1);
+});
+
+test('A doubled picture counts four times, so that more nodes are before a cut than after it', () => {
+  const scales = {
+    name: 'scales',
+    dims: [4],
+    dataType: DATA_TYPE.float32,
+    rawData: new Uint8Array(Float32Array.of(1, 1, 2, 2).buffer),
+  };
+  const stored = modelOf(
+    [...blocks(4), node('Resize', ['b4', '', 'scales'], 'large'), conv('large', 'c'), conv('c', 'y')],
+    'y',
+  );
+  const withScales = {
+    ...stored,
+    initializers: [...stored.initializers, { tensor: scales, start: 0, end: 0 }],
+  };
+  const [first, second] = cutGraph(withScales, 0.55);
+  expect(first.made).toBe('b4');
+  expect(namesOf(second.nodes)).toEqual(['large', 'c', 'y']);
+});
+
+test('What follows from constants and from the shape of an input is in every piece that reads it', () => {
+  const shape = [node('Shape', ['x'], 'shape'), node('Identity', ['shape'], 'size')];
+  const reshape = (from: string, to: string) => node('Reshape', [from, 'size'], to);
+  const stored = modelOf(
+    [...shape, conv('x', 'a'), reshape('a', 'a2'), conv('a2', 'b'), reshape('b', 'b2'), conv('b2', 'y')],
+    'y',
+  );
+  const pieces = cutGraph(stored, 0.4);
+  expect(pieces.map(({ given }) => given)).toEqual([undefined, 'a', 'b']);
+  for (const { nodes } of pieces.slice(1))
+    expect(namesOf(nodes)).toEqual(expect.arrayContaining(['shape', 'size']));
+});
+
+test('A graph in which two values are needed everywhere stays whole', () => {
+  const stored = modelOf(
+    [conv('x', 'a'), conv('x', 'b'), conv('a', 'c'), conv('b', 'd'), node('Add', ['c', 'd'], 'y')],
+    'y',
+  );
+  expect(cutGraph(stored, 0.1)).toMatchObject([{ made: 'y', nodes: stored.graph.node }]);
+});
+
+test('Noise is drawn in one piece only', () => {
+  const noise = node('RandomNormal', [], 'noise');
+  const stored = modelOf(
+    [
+      noise,
+      conv('x', 'a'),
+      node('Add', ['a', 'noise'], 'b'),
+      conv('b', 'c'),
+      node('Add', ['c', 'noise'], 'y'),
+    ],
+    'y',
+  );
+  expect(cutGraph(stored, 0.1)).toHaveLength(1);
+});
+
+test('Nodes that read each other in a circle are refused', () => {
+  const stored = modelOf([conv('b', 'a'), conv('a', 'b')], 'b');
+  expect(() => cutGraph(stored, 0.5)).toThrow('in a circle');
+});

@@ -1,0 +1,152 @@
+/**
+ * Cuts a graph into pieces that run one after the other. A cut is where all that follows needs a single value of what is before:
+ *
+ *   input ── Conv ─┬─ Norm ── Conv ── Add ──▸ value │ value ──▸ Resize ── Conv ── output
+ *                  └─────────────────┘              │
+ *
+ * Each node is in one piece, and so is each weight that is not read on both sides. Constants, and what is computed from them and from the shape of
+ * the graph's inputs alone, are in every piece that reads them.
+ */
+import { readBy } from '../fusion/graph-index.ts';
+import type { NodeProto } from '../schema.ts';
+import type { StoredModel, StoredTensor } from '../stored-model.ts';
+import { type Cut, chooseCuts } from './choose-cuts.ts';
+import { Estimate } from './estimate.ts';
+
+/** Nodes and weights of a graph, which are also those of the graph. */
+export interface GraphPiece {
+  /** The value that the piece before has made; absent in the first. */
+  readonly given?: string;
+  /** What the next piece needs, or the graph's output. */
+  readonly made: string;
+  readonly nodes: readonly NodeProto[];
+  readonly initializers: readonly StoredTensor[];
+}
+
+/**
+ * The fewest pieces of which each takes at most `share` of the estimated cost, as far as the graph can be cut so finely. What they hand over has the
+ * type and the rank of the graph's output. One piece when the graph cannot be cut, or has several outputs. Changes nothing.
+ */
+export function cutGraph(stored: StoredModel, share: number): GraphPiece[] {
+  const { fixed, nodes } = inOrder(stored);
+  const estimate = new Estimate(stored);
+  for (const node of fixed) estimate.visit(node);
+  const costs = nodes.map((node) => estimate.visit(node));
+  const [output, ...more] = stored.graph.output ?? [];
+  const wanted = {
+    type: output?.type?.tensorType?.elemType,
+    rank: output?.type?.tensorType?.shape?.dim?.length,
+  };
+  const cuts: Cut[] = placesToCut(stored, nodes).flatMap(({ value, after }) => {
+    const { type, rank, elements: size } = estimate.of(value);
+    const fits = more.length === 0 && type === wanted.type && rank === wanted.rank;
+    return fits ? [{ value, after, size }] : [];
+  });
+  const chosen = chooseCuts(costs, cuts, share);
+  return [...chosen, undefined].map((end, i) => {
+    const begin = i === 0 ? undefined : chosen[i - 1];
+    const own = nodes.slice((begin?.after ?? -1) + 1, (end?.after ?? nodes.length) + 1);
+    const made = end?.value ?? output?.name ?? '';
+    return { ...pieceOf(stored, fixed, own, made), made, ...(begin && { given: begin.value }) };
+  });
+}
+
+interface Ordered {
+  /** Those whose results depend on no element of the graph's inputs. */
+  readonly fixed: readonly NodeProto[];
+  readonly nodes: readonly NodeProto[];
+}
+
+/** Each after those that it reads, which not every file keeps to. Throws when the nodes are in a circle. */
+function inOrder({ graph, initializers }: StoredModel): Ordered {
+  const fixedValues = new Set(['', ...initializers.map(({ tensor }) => tensor.name ?? '')]);
+  const inputs = (graph.input ?? []).map(({ name }) => name ?? '').filter((name) => !fixedValues.has(name));
+  const known = new Set([...fixedValues, ...inputs]);
+  const [fixed, nodes]: [NodeProto[], NodeProto[]] = [[], []];
+  let waiting = graph.node ?? [];
+  while (waiting.length > 0) {
+    const later: NodeProto[] = [];
+    for (const node of waiting) {
+      const own = ownNames(node);
+      const read = readBy(node).filter((name) => !own.has(name));
+      if (!read.every((name) => known.has(name))) {
+        later.push(node);
+        continue;
+      }
+      const isFixed =
+        isShapeOf(node, inputs) || (isRepeatable(node) && read.every((name) => fixedValues.has(name)));
+      (isFixed ? fixed : nodes).push(node);
+      for (const output of node.output ?? []) {
+        known.add(output);
+        if (isFixed) fixedValues.add(output);
+      }
+    }
+    if (later.length === waiting.length)
+      throw new Error('The nodes of the graph read each other in a circle.');
+    waiting = later;
+  }
+  return { fixed, nodes };
+}
+
+/** What the branches of a node make themselves. */
+const ownNames = (node: NodeProto): Set<string> =>
+  new Set(
+    (node.attribute ?? [])
+      .flatMap(({ g, graphs }) => [g, ...(graphs ?? [])])
+      .flatMap((branch) => [
+        ...(branch?.node ?? []).flatMap((inner) => [...(inner.output ?? []), ...ownNames(inner)]),
+        ...(branch?.input ?? []).map(({ name }) => name ?? ''),
+        ...(branch?.initializer ?? []).map(({ name }) => name ?? ''),
+      ]),
+  );
+
+const isShapeOf = ({ opType, domain, input }: NodeProto, inputs: readonly string[]): boolean =>
+  opType === 'Shape' && !domain && inputs.includes(input?.[0] ?? '');
+
+/** Noise that is drawn twice would be two different ones. */
+const isRepeatable = ({ opType }: NodeProto): boolean =>
+  !opType?.startsWith('Random') && opType !== 'Multinomial' && opType !== 'Bernoulli';
+
+interface Place {
+  readonly value: string;
+  /** The index of the node after which only this value is needed. */
+  readonly after: number;
+}
+
+function placesToCut({ graph }: StoredModel, nodes: readonly NodeProto[]): Place[] {
+  const outputs = (graph.output ?? []).map(({ name }) => name ?? '');
+  const lastReader = new Map<string, number>(outputs.map((name) => [name, nodes.length]));
+  for (const [i, node] of nodes.entries()) {
+    for (const name of readBy(node)) if (!outputs.includes(name)) lastReader.set(name, i);
+  }
+  const inputs = (graph.input ?? []).map(({ name }) => name ?? '');
+  const live = new Set(inputs.filter((name) => lastReader.has(name)));
+  const places: Place[] = [];
+  for (const [i, node] of nodes.entries()) {
+    for (const name of [...readBy(node)]) if (lastReader.get(name) === i) live.delete(name);
+    for (const name of node.output ?? []) if ((lastReader.get(name) ?? -1) > i) live.add(name);
+    const [value] = live;
+    if (live.size === 1 && !outputs.includes(value) && !inputs.includes(value))
+      places.push({ value, after: i });
+  }
+  return places;
+}
+
+function pieceOf(
+  { initializers }: StoredModel,
+  fixed: readonly NodeProto[],
+  nodes: readonly NodeProto[],
+  made: string,
+): Pick<GraphPiece, 'nodes' | 'initializers'> {
+  const read = new Set([...nodes.flatMap(readBy), made]);
+  const shared: NodeProto[] = [];
+  for (const node of fixed.toReversed()) {
+    if (!node.output?.some((name) => read.has(name))) continue;
+    shared.unshift(node);
+    for (const name of readBy(node)) read.add(name);
+  }
+  return {
+    nodes: [...shared, ...nodes],
+    initializers: initializers.filter(({ tensor }) => read.has(tensor.name ?? '')),
+  };
+}
