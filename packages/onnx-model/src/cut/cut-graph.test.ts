@@ -58,16 +58,13 @@ function modelOf(nodes: readonly NodeProto[], output: string): StoredModel {
   return readStoredModel(memorySource(bytes));
 }
 
-/** x -- conv -- block -- block ...: each block adds its input to what two convolutions make of it. */
+/** x -- conv -- block -- block ...: each block adds what one convolution makes of its input to what two make of it. */
 function blocks(count: number): NodeProto[] {
   const made = [conv('x', 'b0')];
   for (let i = 1; i <= count; i += 1) {
     const [from, to] = [`b${i - 1}`, `b${i}`];
-    made.push(
-      conv(from, `${to}.inner`),
-      conv(`${to}.inner`, `${to}.outer`),
-      node('Add', [from, `${to}.outer`], to),
-    );
+    made.push(conv(from, `${to}.skip`), conv(from, `${to}.inner`), conv(`${to}.inner`, `${to}.outer`));
+    made.push(node('Add', [`${to}.skip`, `${to}.outer`], to));
   }
   return made;
 }
@@ -105,6 +102,14 @@ test('A graph is not cut at a value of another type or rank than its output', ()
   expect(cutGraph(stored, 0.1).map(({ made }) => made)).toEqual(['a', 'd', 'y']);
 });
 
+test('A graph is not cut at a value that is added to another as it is', () => {
+  const stored = modelOf(
+    [conv('x', 'a'), conv('a', 'b'), conv('b', 'c'), node('Add', ['b', 'c'], 'd'), conv('d', 'y')],
+    'y',
+  );
+  expect(cutGraph(stored, 0.1).map(({ made }) => made)).toEqual(['a', 'd', 'y']);
+});
+
 test('A graph with two outputs stays whole', () => {
   const stored = modelOf(blocks(4), 'b4');
   stored.graph.output = [image('b4'), image('b3')];
@@ -119,7 +124,7 @@ test('A doubled picture counts four times, so that more nodes are before a cut t
     rawData: new Uint8Array(Float32Array.of(1, 1, 2, 2).buffer),
   };
   const stored = modelOf(
-    [...blocks(4), node('Resize', ['b4', '', 'scales'], 'large'), conv('large', 'c'), conv('c', 'y')],
+    [...blocks(3), node('Resize', ['b3', '', 'scales'], 'large'), conv('large', 'c'), conv('c', 'y')],
     'y',
   );
   const withScales = {
@@ -127,7 +132,7 @@ test('A doubled picture counts four times, so that more nodes are before a cut t
     initializers: [...stored.initializers, { tensor: scales, start: 0, end: 0 }],
   };
   const [first, second] = cutGraph(withScales, 0.55);
-  expect(first.made).toBe('b4');
+  expect(first.made).toBe('b3');
   expect(namesOf(second.nodes)).toEqual(['large', 'c', 'y']);
 });
 

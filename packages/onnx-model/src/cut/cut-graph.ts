@@ -25,7 +25,9 @@ export interface GraphPiece {
 
 /**
  * The fewest pieces of which each takes at most `share` of the estimated cost, as far as the graph can be cut so finely. What they hand over has the
- * type and the rank of the graph's output. One piece when the graph cannot be cut, or has several outputs. Changes nothing.
+ * type and the rank of the graph's output, and is not added to something as it is: ONNX Runtime makes such a sum in the layout and the order of the
+ * convolution before it, and the results of the pieces would differ in their last bits. One piece when the graph cannot be cut, or has several outputs.
+ * Changes nothing.
  */
 export function cutGraph(stored: StoredModel, share: number): GraphPiece[] {
   const { fixed, nodes } = inOrder(stored);
@@ -37,9 +39,10 @@ export function cutGraph(stored: StoredModel, share: number): GraphPiece[] {
     type: output?.type?.tensorType?.elemType,
     rank: output?.type?.tensorType?.shape?.dim?.length,
   };
+  const added = new Set(nodes.flatMap(({ opType, input }) => (opType === 'Add' ? (input ?? []) : [])));
   const cuts: Cut[] = placesToCut(stored, nodes).flatMap(({ value, after }) => {
     const { type, rank, elements: size } = estimate.of(value);
-    const fits = more.length === 0 && type === wanted.type && rank === wanted.rank;
+    const fits = more.length === 0 && type === wanted.type && rank === wanted.rank && !added.has(value);
     return fits ? [{ value, after, size }] : [];
   });
   const chosen = chooseCuts(costs, cuts, share);

@@ -34,14 +34,18 @@ export function writePieces(
 ): Uint8Array {
   const [output] = graph.output ?? [];
   const handedOver = (of: string): ValueInfoProto => freeSizes(of, output);
-  const branches = pieces.map(
-    ({ given, made, nodes, initializers: weights }, i): GraphProto => ({
+  const branches = pieces.map(({ given, made, nodes, initializers: weights }, i): GraphProto => {
+    const own = [...(given === undefined ? [] : [node('Identity', [PIECES.given], given)]), ...nodes];
+    const values = new Set(own.flatMap((each) => each.output ?? []).filter((value) => value !== made));
+    return {
       name: `piece.${i}`,
-      node: [...(given === undefined ? [] : [node('Identity', [PIECES.given], given)]), ...nodes],
+      node: own,
       output: [handedOver(made)],
+      // ONNX Runtime chooses the layout of a convolution by the sizes that it knows.
+      valueInfo: (graph.valueInfo ?? []).filter((value) => values.has(value.name ?? '')),
       initializer: weights.map((weight) => storedTensor(weight, source, name)),
-    }),
-  );
+    };
+  });
   const weights = new Set(initializers.map(({ tensor }) => tensor.name));
   const number = {
     name: PIECES.number,

@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { writeTinyDiffusion } from '@lehr/demo-models';
 import { systemClock } from '@lehr/shared';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { unpackFixture } from '../../../../../test/support/diffusion-fixtures.ts';
 import { onnxRuntime } from '../runtime/onnx.ts';
 import type { RuntimeSession } from '../runtime/runtime.ts';
 import { cutDecoder } from './cut-decoder.ts';
@@ -47,6 +48,19 @@ test('A decoder that takes too long runs in pieces and draws the same picture to
   expect(next.value).toEqual(pixels);
   await vae.close();
 });
+
+test.for(['sd15', 'sd21', 'sdxl', 'sd15-dynamo-18', 'sdxl-lcm-dynamo-21'])(
+  'The decoder of the real export %s draws the same picture to the bit in pieces',
+  async (name) => {
+    const home = join(folder, name);
+    unpackFixture(name, home);
+    const vae = await openVae(await load(undefined, home), { scalingFactor: 0.18215, shiftFactor: 0 });
+    const report = await cut(vae, (share) => load(share, home));
+    expect(report?.pieces).toBeGreaterThan(4);
+    expect(report?.reason).toBeUndefined();
+    await vae.close();
+  },
+);
 
 test('A decoder that is short enough stays whole, and is not opened again', async () => {
   const { vae } = await opened();
