@@ -120,3 +120,20 @@ test('On the CPU, a graph is opened without the operators of CUDA', async () => 
   expect(session.fusion).toEqual({ attentions: 1, left: {} });
   await session.close();
 });
+
+test('A graph with the operators of CUDA that was opened in pieces runs in pieces, from its first run on', async () => {
+  const session = await openForCuda({ path: decoder.path }, ({ path }) =>
+    onnxRuntime.load({ path }, { ...CPU, largestPiece: 0.3 }),
+  );
+  for (let run = 0; run < 2; run += 1) {
+    let yields = 0;
+    const pieces = session.runInPieces?.({ latent_sample: LATENT });
+    let next = await pieces?.next();
+    for (; next && !next.done; next = await pieces?.next()) yields += 1;
+    expect(yields).toBe((session.pieces ?? 1) - 1);
+    expect(valuesOf(next?.value ?? {})).toEqual(decoder.wanted);
+  }
+  expect(session.pieces).toBeGreaterThan(2);
+  expect(session.fusion?.cuda).toEqual({ operators: OPERATORS });
+  await session.close();
+});

@@ -24,14 +24,12 @@ const ELEMENT_COST = 100;
 const VIEWS = ['Reshape', 'Identity', 'Squeeze', 'Unsqueeze', 'Flatten', 'Shape', 'Constant'];
 
 export class Estimate {
-  readonly #index: GraphIndex;
   readonly #known: KnownValues;
   readonly #values = new Map<string, ValueEstimate>();
   readonly #declared: ReadonlyMap<string, ValueInfoProto>;
 
   constructor(stored: StoredModel) {
-    this.#index = new GraphIndex(stored);
-    this.#known = new KnownValues(this.#index);
+    this.#known = new KnownValues(new GraphIndex(stored));
     this.#declared = new Map(stored.graph.valueInfo?.map((value) => [value.name ?? '', value]));
     for (const input of stored.graph.input ?? []) {
       const channels = toNumber(input.type?.tensorType?.shape?.dim?.[1]?.dimValue) || 1;
@@ -60,7 +58,7 @@ export class Estimate {
   /** Elements of the result, and multiplications for each of them. */
   #sizeOf(node: NodeProto, largest: number): { readonly elements: number; readonly products: number } {
     const [first = '', second = ''] = node.input ?? [];
-    const sizes = this.#index.weight(second)?.dims?.map(toNumber) ?? [];
+    const sizes = (this.#known.dims(second) ?? []).map((size) => size ?? 1);
     const weights = sizes.reduce((product, size) => product * size, 1);
     const from = this.of(first).elements;
     const strides = (attribute(node, 'strides')?.ints ?? []).reduce<number>(
@@ -68,7 +66,8 @@ export class Estimate {
       1,
     );
     if (node.opType?.endsWith('Conv') && sizes.length > 2) {
-      const [outputs, inputsOfGroup] = sizes;
+      const [outputs] = sizes;
+      const inputsOfGroup = node.opType === 'NhwcConv' ? sizes[sizes.length - 1] : sizes[1];
       const groups = toNumber(attribute(node, 'group')?.i) || 1;
       const elements = ((from / (inputsOfGroup * groups)) * outputs) / strides;
       return { elements, products: weights / outputs };
@@ -96,7 +95,7 @@ export class Estimate {
 
   #rankOf(node: NodeProto, ofInputs: number | undefined): number | undefined {
     const [, second = ''] = node.input ?? [];
-    if (node.opType?.includes('Conv')) return this.#index.weight(second)?.dims?.length ?? ofInputs;
+    if (node.opType?.includes('Conv')) return this.#known.dims(second)?.length ?? ofInputs;
     return RESHAPING.includes(node.opType ?? '') ? this.#known.elements(second)?.length : ofInputs;
   }
 }

@@ -7,6 +7,7 @@ import { LehrError } from '@lehr/shared';
 import { largestShare, toleranceOf } from './agreement.ts';
 import { readGraph, rewrittenSource } from './external-data.ts';
 import { type Opening, reopening } from './fused-session.ts';
+import { finish, runInPieces } from './pieced-session.ts';
 import type { CudaFusion, Fusion, GraphSource, Placement, RuntimeSession, ValueInfo } from './runtime.ts';
 import type { Tensor } from './tensor.ts';
 
@@ -73,12 +74,20 @@ class CudaSession implements RuntimeSession {
     return { attentions: 0, left: {}, cuda: this.#cuda };
   }
 
-  async run(feeds: Feeds, names?: readonly string[]): Promise<Outputs> {
+  get pieces(): number | undefined {
+    return this.#session.pieces;
+  }
+
+  run(feeds: Feeds, names?: readonly string[]): Promise<Outputs> {
+    return finish(this.runInPieces(feeds, names));
+  }
+
+  async *runInPieces(feeds: Feeds, names?: readonly string[]): AsyncGenerator<void, Outputs> {
     const open = this.#isCompared ? this.#given?.later : this.#given?.compare;
-    if (!open) return this.#session.run(feeds, names);
+    if (!open) return yield* runInPieces(this.#session, feeds, names);
     let problem: string | undefined;
     try {
-      const outputs = await this.#session.run(feeds, names);
+      const outputs = yield* runInPieces(this.#session, feeds, names);
       if (!this.#isCompared) problem = await this.#compare(outputs, open, feeds, names);
       this.#isCompared = true;
       if (problem === undefined) return outputs;
@@ -91,7 +100,7 @@ class CudaSession implements RuntimeSession {
     await this.#session.close();
     this.#session = await open();
     this.#cuda = { ...this.#cuda, problem };
-    return this.#session.run(feeds, names);
+    return yield* runInPieces(this.#session, feeds, names);
   }
 
   async #compare(
