@@ -26,13 +26,19 @@ const LabelsSchema = z.array(z.array(z.object({ label: z.string(), score: z.numb
 /** By text: the names of the results, best first, and their scores. */
 type Scored = readonly { readonly name: string; readonly score: number }[];
 
+/** Writes the exports unless they are there already. */
+export async function exportBertBase(bench: Bench, folder: string): Promise<void> {
+  if (existsSync(join(folder, 'classify', 'model.onnx'))) return;
+  bench.say('exporting BERT-base');
+  const python = await bench.openPython('lab/real/text/bert_base.py');
+  await python.ask({ export: folder });
+  await python.close();
+}
+
 export async function bertBase(bench: Bench): Promise<Row[]> {
   const folder = join(bench.cache, 'bert-base');
+  await exportBertBase(bench, folder);
   const python = await bench.openPython('lab/real/text/bert_base.py');
-  if (!existsSync(join(folder, 'classify', 'model.onnx'))) {
-    bench.say('exporting BERT-base');
-    await python.ask({ export: folder });
-  }
   const fills = FillsSchema.parse(await python.ask({ fill: MASKED, top: TOP + 5 }));
   const labels = LabelsSchema.parse(await python.ask({ classify: SENTENCES }));
   await python.close();

@@ -1,6 +1,7 @@
 /** Text models with real weights, in Lehr and in the programs that they came from. */
 import type { Section } from '../section.ts';
 import { bertBase } from './bert-base.ts';
+import { int8 } from './int8.ts';
 import { minilm } from './minilm.ts';
 import { oneDemoText, oneText } from './speed.ts';
 import {
@@ -29,6 +30,7 @@ of ${CALLERS} texts where the others have callers. Servers answer 4,000 calls be
   comparisons: [
     { name: 'minilm', title: 'The same embeddings from the same weights', run: minilm },
     { name: 'bert-base', title: 'BERT-base at full size, random weights', run: bertBase },
+    { name: 'int8', title: 'Text models in int8 beside float32, attentions fused in both', run: int8 },
     { name: 'one-text', title: 'One text after the other: median milliseconds of a text', run: oneText },
     {
       name: 'one-demo-text',
