@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { type TinyDiffusionOptions, writeTinyDiffusion } from '@lehr/demo-models';
 import { DATA_TYPE, decode, encode, type ModelProto } from '@lehr/onnx-model';
 import { expect, test } from 'vitest';
+import { unpackFixture } from '../../../../../../test/support/diffusion-fixtures.ts';
 import { tempFolder } from '../../../../../../test/support/tiny-models.ts';
 import { openDiffusionModel } from '../../diffusion/folder/diffusion-folder.ts';
 import { createSamplerRun } from '../../diffusion/samplers/index.ts';
@@ -174,6 +175,20 @@ test('A graph whose values overflow in half precision stays as it was, with the 
   const unet = (folder: string): Promise<string[]> => readdir(join(folder, 'unet'));
   expect(await unet(folders.copy)).toEqual(await unet(folders.folder));
   expect(await readFile(graphPath(folders.copy, 'unet'))).toEqual(await readFile(path));
+});
+
+test('All attentions of an exported UNet and text encoder are fused in half precision too', async () => {
+  const folder = await tempFolder('half');
+  unpackFixture('sd15', folder);
+  await convertDiffusion(folder, onnxRuntime, CPU);
+  const model = await openDiffusionModel(folder, onnxRuntime, CPU);
+  await model.close();
+  const fusion = (attentions: number) => ({ attentions, left: {} });
+  expect(model.graphs).toMatchObject([
+    { graph: 'text_encoder', fusion: fusion(12) },
+    { graph: 'unet', fusion: fusion(32) },
+    { graph: 'vae_decoder' },
+  ]);
 });
 
 test('The manifest names sources and results by SHA-256, and such a copy is not converted again', async () => {

@@ -1,6 +1,6 @@
 import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { decode, encode } from '@lehr/onnx-model';
+import { DATA_TYPE, decode, encode } from '@lehr/onnx-model';
 import { expect, test } from 'vitest';
 import { unpackTextFixture } from '../../../../../../test/support/text-fixtures.ts';
 import { tempFolder } from '../../../../../../test/support/tiny-models.ts';
@@ -77,6 +77,20 @@ test('An int8 text model has its attentions fused, and can be prepared as the va
   const prepared = await openFolder('text', folder, onnxRuntime, options);
   await prepared.close();
   expect(prepared.graphs).toMatchObject([{ prepared: true }]);
+});
+
+test('Two products of int8 weights and uint8 values fit into 16 bits, in which processors without VNNI add them', async () => {
+  const folder = await unpacked('bert-sentences');
+  await convert(folder, 'int8');
+  const { graph } = decode('ModelProto', await readFile(join(folder, 'model_quantized.onnx')));
+  const weights = (graph?.initializer ?? []).filter(({ dataType }) => dataType === DATA_TYPE.int8);
+  expect(weights).toHaveLength(12);
+  for (const { rawData } of weights) {
+    const largest = Int8Array.from(rawData ?? []).reduce((most, value) => Math.max(most, Math.abs(value)), 0);
+    expect(2 * 255 * largest).toBeLessThan(2 ** 15);
+    // The largest weight of each column has all of the bits.
+    expect(largest).toBe(64);
+  }
 });
 
 test('A text model that differs too much in int8 is refused with the difference, and nothing is kept', async () => {
