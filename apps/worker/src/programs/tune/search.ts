@@ -146,13 +146,9 @@ function isWorthMoreRows(
   const failure = known.failure(candidate);
   // More rows do not fit either.
   if (failure) return failure.otherBatch === true;
-  // More rows gain less with fewer threads, so a session that is outdone by one of its device with as many or more threads stays so. Of several workers
-  // that is not known: with many rows one may be enough to use a device fully.
+  // More rows gain less with fewer threads, so a session that is outdone by one of its device with as many or more threads stays so.
   const rivals = everyone.filter(
-    ({ device, threads, workers }) =>
-      device === session.device &&
-      workers === session.workers &&
-      (threads ?? Infinity) >= (session.threads ?? 0),
+    ({ device, threads }) => device === session.device && (threads ?? Infinity) >= (session.threads ?? 0),
   );
   return (
     !isOutdone(candidate, rivals, known) &&
@@ -164,8 +160,11 @@ function isWorthMoreRows(
   );
 }
 
+/** By sessions with as many workers: steps of more workers are longer, which says nothing of what they do together. */
 function isOutdone(candidate: Candidate, rivals: readonly Session[], known: Measurements): boolean {
+  const { workers } = candidate.session;
   return rivals.some((session) => {
+    if (session.workers !== workers) return false;
     const rival = { session, rowCap: candidate.rowCap };
     const ratios = known.failure(rival) ? [] : known.ratios(rival, candidate, SCREENED);
     return ratios.length > 0 && ratios.every((ratio) => ratio < CLEARLY_LESS);

@@ -100,6 +100,18 @@ test('With arrivals, the choice is for that load: short steps when few jobs come
   expect(many.ms).toBeGreaterThan(few.ms);
 });
 
+test('A second worker is chosen for a load that one cannot carry, though the steps of both are longer then', async () => {
+  // One ends 5 jobs per second, two end 7.7.
+  const ms = ({ session, rowCap }: Candidate): number => 5 * rowCap * (session.workers === 2 ? 1.3 : 1);
+  const space: Space = { ...SPACE, threads: [1], optimizations: ['all'], workers: [1, 2] };
+  const at = async (perS: number) => {
+    const job = { rows: 2, steps: 20, arrivals: randomArrivals(perS) };
+    const trials = simulatedTrials({ stepMs: ms });
+    return (await tune(options({ goal: 'latency', job, space, trials }))).chosen.candidate.session.workers;
+  };
+  expect([await at(0.2), await at(6)]).toEqual([undefined, 2]);
+});
+
 test('A cost is that of the rounds that a candidate was measured in, also when the machine became slower after them', async () => {
   // The screening takes 24 rounds of a candidate at most.
   const slower = simulatedTrials({ stepMs: (candidate, take) => stepMs(candidate) * (take < 24 ? 1 : 3) });
