@@ -99,12 +99,22 @@ const p99 =
 const perSecond: Measure = (ended) =>
   (1000 * ended.length) / Math.max(...ended.map(({ endedAt }) => endedAt));
 
+/**
+ * At most so much of classic. The goals of the T4 follow from the lag that ships (fair-wait.lua), which was chosen on the curve in
+ * performance.md, "Short jobs first".
+ */
+interface MixGoals {
+  readonly slowdown: number;
+  readonly shortP99?: number;
+  readonly allP99?: number;
+}
+
 /** Every figure is Lehr over classic. */
 function mixFigures(
   device: Device,
   tenants: number,
   windowMs: number,
-  slowdownTarget?: number,
+  { slowdown: meanSlowdown, shortP99 = 1 / 6, allP99 = 1 }: MixGoals,
 ): RatioFigure[] {
   const load = `mix ${tenants}`;
   const callers = tenants === 1 ? 'one tenant' : `${tenants} tenants`;
@@ -119,7 +129,7 @@ function mixFigures(
       name: name('mean slowdown'),
       unit: 'x alone',
       measure: slowdown,
-      ...(slowdownTarget && { target: { atMost: 1 / slowdownTarget } }),
+      target: { atMost: meanSlowdown },
     }),
     figure({ ...base, name: name('mean latency'), unit: 'ms', measure: mean }),
     figure({
@@ -127,10 +137,16 @@ function mixFigures(
       name: name('p99 of 4-step jobs'),
       unit: 'ms',
       measure: p99(4),
-      target: { atMost: 1 / 6 },
+      target: { atMost: shortP99 },
     }),
     figure({ ...base, name: name('p99 of 50-step jobs'), unit: 'ms', measure: p99(50) }),
-    figure({ ...base, name: name('p99 of all jobs'), unit: 'ms', measure: p99(), target: { atMost: 1 } }),
+    figure({
+      ...base,
+      name: name('p99 of all jobs'),
+      unit: 'ms',
+      measure: p99(),
+      target: { atMost: allP99 },
+    }),
   ];
 }
 
@@ -167,11 +183,14 @@ const late: RatioFigure = figure({
 });
 
 export const figures: readonly RatioFigure[] = [
-  ...mixFigures(T4, 1, WINDOW_MS, 1.8),
-  ...mixFigures(T4, 20, WINDOW_MS, 1.8),
-  ...mixFigures(U16, 1, scaledWindowMs(U16), 2.1),
-  ...mixFigures(U8, 1, scaledWindowMs(U8), 2.7),
-  saturated(T4, 1, 0.98),
+  // A sixth needs a lag that puts the p99 of all jobs above that of classic.
+  ...mixFigures(T4, 1, WINDOW_MS, { slowdown: 1 / 1.8, shortP99: 0.2 }),
+  // Fair queueing between tenants gives 1.26 without any lag: letting short jobs go first must add nothing to it.
+  ...mixFigures(T4, 20, WINDOW_MS, { slowdown: 1 / 1.8, allP99: 1.26 }),
+  ...mixFigures(U16, 1, scaledWindowMs(U16), { slowdown: 1 / 2.1 }),
+  ...mixFigures(U8, 1, scaledWindowMs(U8), { slowdown: 1 / 2.7 }),
+  // The row cap may give up 3 % of the throughput for shorter steps.
+  saturated(T4, 1, 0.97),
   saturated(U8, 1, 0.98),
   saturated(U8, BACKLOG, 1.7),
   saturated(U16, BACKLOG, 1.25),
