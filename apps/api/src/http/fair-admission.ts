@@ -55,10 +55,10 @@ export function connectionOwner({ callerLines, trustedProxies }: TurnParts): Own
 
 /** Refuses a request that has waited for its turn too long. */
 export function refuseLate(): MiddlewareHandler<ApiEnv> {
-  return async function refuseLate(c, next) {
+  return function refuseLate(c, next) {
     const refusal = c.env?.refusal;
     if (refusal) throw refusal;
-    await next();
+    return next();
   };
 }
 

@@ -5,13 +5,13 @@ export interface Script {
   run(keys: readonly string[], args: readonly (string | number | Buffer)[]): Promise<unknown>;
 }
 
-type Command = (...args: (string | number | Buffer)[]) => unknown;
+type Command = (...args: (string | number | Buffer)[]) => Promise<unknown>;
 
 /** `name` must be unique per connection; defining it again with the same text is harmless. */
 export function defineScript(redis: Redis, name: string, lua: string): Script {
   redis.defineCommand(name, { lua });
   const command = (redis as unknown as Record<string, Command>)[name];
-  return { run: async (keys, args) => command.call(redis, keys.length, ...keys, ...args) };
+  return { run: (keys, args) => command.call(redis, keys.length, ...keys, ...args) };
 }
 
 /** The replies of a pipeline; throws the first error among them. */

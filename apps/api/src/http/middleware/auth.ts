@@ -67,11 +67,11 @@ export function authenticate(parts: AuthParts): MiddlewareHandler<ApiEnv> {
 
 /** Requires that the key has one of these scopes. */
 export function requires(...scopes: readonly Scope[]): MiddlewareHandler<ApiEnv> {
-  return async function requires(c, next) {
+  return function requires(c, next) {
     if (!scopes.some((scope) => c.get('caller').scopes.has(scope))) {
       throw new LehrError('forbidden', `This key does not have the right to ${scopes.join(' or ')}.`);
     }
-    await next();
+    return next();
   };
 }
 

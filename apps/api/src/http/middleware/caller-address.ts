@@ -37,10 +37,10 @@ export function isTrustedProxy(trustedProxies: readonly string[]): (address: str
 /** Sets `address`. */
 export function findCallerAddress(trustedProxies: readonly string[]): MiddlewareHandler<ApiEnv> {
   const addressOf = callerAddress(trustedProxies);
-  return async function findCallerAddress(c, next) {
+  return function findCallerAddress(c, next) {
     const incoming = c.env?.incoming;
     const address = incoming && addressOf(incoming);
     if (address !== undefined) c.set('address', address);
-    await next();
+    return next();
   };
 }

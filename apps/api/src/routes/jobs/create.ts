@@ -83,7 +83,7 @@ export function createJobRoute(app: Api, parts: ApiParts): void {
       isHeld: waitS > 0,
       cancelIfAbandoned: false,
     });
-    const record = await waitUntilOver(c, parts, made.record, waitS * 1000);
+    const record = waitS > 0 ? await waitUntilOver(c, parts, made.record, waitS * 1000) : made.record;
     // Known from the command that put it into its queue.
     const position = record === made.record ? made.position : undefined;
     const job = await presenter.job(record, { position });
