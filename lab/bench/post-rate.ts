@@ -14,6 +14,7 @@ import { startApi } from '../../apps/api/src/start.ts';
 import { silentLog } from '../../packages/shared/src/index.ts';
 import { openRedis, redisReady } from '../../packages/shared/src/redis/index.ts';
 import { FSYNC_EVERY_SECOND, startRedis } from '../../test/support/redis-server.ts';
+import { ownCpuSeconds } from '../peers/cpu.ts';
 import type { LoadSettings } from './post-load.ts';
 import { startThinApi } from './thin-api.ts';
 
@@ -32,11 +33,17 @@ export interface Rate {
   readonly cpuMs: number;
 }
 
+/** Of one API process, or of what is in its place. */
+export interface OneRate extends Rate {
+  /** CPU time of Redis per job. */
+  readonly redisMs: number;
+}
+
 export interface PostRate {
-  post(): Promise<Rate>;
-  add(): Promise<Rate>;
+  post(): Promise<OneRate>;
+  add(): Promise<OneRate>;
   /** The same requests to the thinnest API, in this process as well. */
-  thin(): Promise<Rate>;
+  thin(): Promise<OneRate>;
   /** Ms of CPU of this process for one scrape of its metrics. */
   scrape(): Promise<number>;
   close(): Promise<void>;
@@ -81,15 +88,17 @@ export async function openPostRate({
   await queue.waitUntilReady();
   const thin = await startThinApi(queue, KEY);
 
-  const timed = async (work: () => Promise<number>): Promise<Rate> => {
+  const timed = async (work: () => Promise<number>): Promise<OneRate> => {
+    const ofRedis = ownCpuSeconds(server.pid);
     const cpu = process.cpuUsage();
     const ms = await work();
     const { user, system } = process.cpuUsage(cpu);
+    const redisMs = ((ownCpuSeconds(server.pid) - ofRedis) * 1000) / jobs;
     // The queue must not grow from round to round.
     await redis.flushdb();
-    return { perSecond: (jobs / ms) * 1000, cpuMs: (user + system) / 1000 / jobs };
+    return { perSecond: (jobs / ms) * 1000, cpuMs: (user + system) / 1000 / jobs, redisMs };
   };
-  const postTo = (port: number): Promise<Rate> =>
+  const postTo = (port: number): Promise<OneRate> =>
     timed(() => runLoad(load, { port, key: KEY, body: BODY, count: jobs, connections }));
   return {
     post: () => postTo(api.port),
