@@ -96,7 +96,7 @@ async function openWorker(): Promise<() => void> {
   const side = new QueueSide(parts as QueueSideParts, device, () => {
     exits += 1;
   });
-  device.onRoom = () => side.look();
+  device.onRoom = () => side.roomFreed();
   await side.start();
   await reporterOf(parts as QueueSideParts).start();
   return () => side.startClaiming();

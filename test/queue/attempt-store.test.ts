@@ -59,6 +59,19 @@ test('A start claims as many jobs as are asked for, in their order, and returns 
   expect(await world.store.start(GROUP, 5)).toEqual([]);
 });
 
+test('A start that leaves no job waiting leaves no marker, and one that leaves some does', async () => {
+  const world = await queueWorld(server.url);
+  await world.submit();
+  await world.submit();
+  const { marker } = world.queues.of(GROUP);
+  await world.store.start(GROUP, 1);
+  expect(await world.redis.exists(marker)).toBe(1);
+  await world.store.start(GROUP, 1);
+  expect(await world.redis.exists(marker)).toBe(0);
+  await world.submit();
+  expect(await world.redis.exists(marker)).toBe(1);
+});
+
 test('A job that BullMQ gave up is claimed and not started, with the reason', async () => {
   const world = await queueWorld(server.url);
   const id = await world.submit();

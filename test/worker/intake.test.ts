@@ -164,6 +164,20 @@ test('A full lane takes a short job that is at the head of its group, also when 
   expect(await world.queues.of(EARS).position(long)).toBeDefined();
 });
 
+test('Rows that become free cause no search while no job waits, and the next job is claimed by its marker', async () => {
+  const world = await intakeWorld();
+  const search = vi.spyOn(world.claimer, 'findWork');
+  await world.submit(speech);
+  world.intake.start();
+  await world.sleeps();
+  const before = search.mock.calls.length;
+  world.intake.roomFreed();
+  await world.submit(speech);
+  await vi.waitFor(() => expect(world.started.size).toBe(2), SLOW_MACHINE);
+  // One for the marker; the claim took all that waited.
+  expect(search.mock.calls.length).toBe(before + 1);
+});
+
 test('The lease of a claimed job that could neither run nor be ended is not renewed', async () => {
   const world = await intakeWorld();
   const id = await world.submit(speech);

@@ -164,9 +164,9 @@ export class QueueSide {
     await this.#direct.open();
   }
 
-  /** Looks for jobs again: there may be room for one. */
-  look(): void {
-    this.#intake.look();
+  /** There may be room for more jobs. */
+  roomFreed(): void {
+    this.#intake.roomFreed();
   }
 
   /** Resolves when a claim under way has been started. */
@@ -197,7 +197,7 @@ export class QueueSide {
     this.#parts.observe.ended(run, end);
     this.#runner.ended(run, end);
     this.#judge(run);
-    this.#intake.look();
+    this.#intake.roomFreed();
   }
 
   #judge({ record, stopReason }: JobRun): void {

@@ -162,7 +162,7 @@ export class Worker {
     const { id, log } = this.#parts;
     this.#listener = listener;
     await this.#engineSide.start({
-      onRoom: () => this.#queueSide.look(),
+      onRoom: () => this.#queueSide.roomFreed(),
       onModelsChanged: () => {
         this.#residency?.look();
         void this.#queueSide.reloadGroups();

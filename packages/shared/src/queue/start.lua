@@ -33,4 +33,6 @@ for _, lease in ipairs(asked.leases) do
     given_up and {} or apply({ move = 'start', id = id, lease = lease, fields = { worker = asked.worker } }),
   }
 end
+-- BullMQ's script leaves a marker with every job that it takes. Where none waits any more, it would wake a worker for nothing.
+if redis.call('ZCARD', base .. 'prioritized') == 0 and redis.call('LLEN', base .. 'wait') == 0 then redis.call('DEL', base .. 'marker') end
 return started

@@ -5,7 +5,8 @@
  *
  *   looking   -> claiming   a head can be served: claim, start, look again
  *   looking   -> sleeping   no head can be served
- *   sleeping  -> looking    a marker was popped, rows became free, a new group appeared, or a short job may have come for a full lane
+ *   sleeping  -> looking    a marker was popped, rows became free that a waiting job may take, a new group appeared, or a short job may
+ *                           have come for a full lane
  *   any       -> stopped    drain: no further job is claimed
  */
 import { type Clock, type JobId, type Log, PRIORITY_CLASSES } from '@lehr/shared';
@@ -64,6 +65,10 @@ export class Intake {
   #shouldLook = false;
   /** Groups with waiting jobs that were not served. Sleeping on their markers would wake the loop at once. */
   #skippedGroups: ReadonlySet<string> = new Set();
+  /** Whether a job may wait that the last searches did not claim. */
+  #mayWait = true;
+  /** Whether the loop sleeps on the markers of all groups and none of them had a waiting job: then no search finds more than the markers tell. */
+  #hearsAll = false;
   /** The group of a marker that was popped: another worker gets it if no job of the group is claimed. */
   #groupToWake: string | undefined;
   /** The group that jobs are being claimed from. */
@@ -97,10 +102,15 @@ export class Intake {
     this.#loop ??= this.#run();
   }
 
-  /** Looks for jobs again: rows became free, a group is new, or the engine is ready again. */
+  /** Looks for jobs again: a group is new, or the engine is ready again. */
   look(): void {
     this.#shouldLook = true;
     this.#wake?.();
+  }
+
+  /** Looks for jobs again if one may wait: rows became free. */
+  roomFreed(): void {
+    if (!this.#hearsAll) this.look();
   }
 
   /** The group was retired. */
@@ -138,6 +148,7 @@ export class Intake {
   async #fill(): Promise<void> {
     const { claimer, models, runner } = this.#options;
     this.#skippedGroups = new Set();
+    this.#mayWait = true;
     // Reset before the heads are read, so that no later change is missed; also while claiming is not allowed, or the loop
     // would spin.
     this.#shouldLook = false;
@@ -155,6 +166,7 @@ export class Intake {
       if (!choice) {
         for (const { queue } of heads) skipped.add(queue);
         this.#skippedGroups = skipped;
+        this.#mayWait = skipped.size > 0 || !searchedAll;
         searches++;
         if (searchedAll || searches === MAX_SEARCHES) return;
         continue;
@@ -169,7 +181,8 @@ export class Intake {
         head.outOfTurn,
       );
       // No job waits any more: the next one sets a marker.
-      if (searchedAll && heads.length === 1 && claimed === head.waiting) return;
+      this.#mayWait = !(searchedAll && heads.length === 1 && claimed === head.waiting);
+      if (!this.#mayWait) return;
     }
   }
 
@@ -186,6 +199,7 @@ export class Intake {
       if (this.#shouldLook) return;
     }
     this.#sleep ??= this.#startSleep(wanted);
+    this.#hearsAll = !this.#mayWait && wanted.length === groups().length;
     const local = new Promise<'local'>((resolve) => {
       this.#wake = () => resolve('local');
     });
@@ -193,6 +207,7 @@ export class Intake {
     if (this.#mayServeAnother()) void this.#wakeIn(OTHER_JOBS_AFTER_MS, timer.signal);
     const woken = await Promise.race([this.#sleep.woken, local]).finally(() => timer.abort());
     this.#wake = undefined;
+    this.#hearsAll = false;
     if (woken !== 'local') await this.#wokenBy(woken);
   }
 
