@@ -133,10 +133,7 @@ function countPictures(
     metrics.inferencePostprocess.observe(labels, (encodedAt - submittedAt - engine.decodedAt) / 1000);
     metrics.upload.observe(labels, (uploadedAt - encodedAt) / 1000);
     metrics.inferenceCompute.observe({ ...labels, stage: 'text' }, engine.textMs / 1000);
-    metrics.inferenceCompute.observe(
-      { ...labels, stage: 'decode' },
-      (engine.decodedAt - engine.denoisedAt) / 1000,
-    );
+    metrics.inferenceCompute.observe({ ...labels, stage: 'decode' }, engine.decodeMs / 1000);
   }
   const lastUpload = Math.max(...run.pictures.map(({ times }) => times.uploadedAt));
   countSuccess(metrics, run, labels, run.queuedMs + lastUpload - run.claimedAt);

@@ -162,6 +162,8 @@ export interface SampleTimings {
   readonly startedAt: number;
   readonly denoisedAt: number;
   readonly decodedAt: number;
+  /** How long decoding took, without the steps of lanes between its pieces. */
+  readonly decodeMs: number;
   /** Of the turns that it was part of, the share of its rows, ms. Absent when it continued from a checkpoint. */
   readonly deviceMs?: number;
 }

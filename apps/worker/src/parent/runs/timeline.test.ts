@@ -8,7 +8,7 @@ const picture = (
   uploadedAt: number,
 ) => ({
   submittedAt,
-  engine: { textMs: 12, startedAt: marks[0], denoisedAt: marks[1], decodedAt: marks[2] },
+  engine: { textMs: 12, startedAt: marks[0], denoisedAt: marks[1], decodedAt: marks[2], decodeMs: 0 },
   encodedAt,
   uploadedAt,
 });

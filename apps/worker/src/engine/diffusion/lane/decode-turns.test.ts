@@ -87,6 +87,14 @@ test('A lane makes its next step within 1.3 steps while pictures are decoded in 
   expect(steps.filter((at) => at > sixth && at < second)).toHaveLength(7);
 });
 
+test('The time that a picture took to decode is that of its pieces, without the steps between them', async () => {
+  const { posted } = await draw([6, 6, 20, 25]);
+  const times = posted.flatMap(({ message }) => (message.type === 'finished' ? message.timings : []));
+  for (const { decodeMs } of times) expect(decodeMs).toBeCloseTo(SIMULATED_T4.pictureMs);
+  const [first] = times;
+  expect(first.decodedAt - first.denoisedAt).toBeGreaterThan(2 * SIMULATED_T4.pictureMs);
+});
+
 test('Pieces follow each other without a pause when no lane has work', async () => {
   const { posted } = await draw([3]);
   const [last, finished] = [stepsOf(posted).at(-1) ?? 0, posted.at(-1)?.at ?? 0];

@@ -19,8 +19,9 @@ export class LaneSample implements LaneMember {
   /** This and the other times are on the engine's monotonic clock. */
   readonly arrivedAt: number;
   textMs = 0;
-  /** Device time of its turns here: of each the share of its rows. */
+  /** Device time of its turns here before it is decoded: of each the share of its rows. */
   deviceMs = 0;
+  decodeMs = 0;
   startedAt = 0;
   denoisedAt = 0;
   hasBegun = false;

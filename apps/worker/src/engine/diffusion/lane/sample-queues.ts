@@ -176,19 +176,17 @@ export class DecodeQueue extends SampleQueue<DecodeQueueOptions> {
         this.#begun = { sample, run };
       }
       const { done, value: pixels } = await this.#begun.run.next();
-      if (!done) {
-        sample.deviceMs += clock.monotonic() - begunAt;
-        return;
-      }
-      if (!this.cancel(id)) return;
-      const { arrivedAt, textMs, startedAt, denoisedAt, batchSize, denoising, prompt } = sample;
       const decodedAt = clock.monotonic();
+      sample.decodeMs += decodedAt - begunAt;
+      if (!done || !this.cancel(id)) return;
+      const { arrivedAt, textMs, startedAt, denoisedAt, decodeMs, batchSize, denoising, prompt } = sample;
       const timings = {
         textMs,
         startedAt: startedAt - arrivedAt,
         denoisedAt: denoisedAt - arrivedAt,
         decodedAt: decodedAt - arrivedAt,
-        ...(!denoising.isResumed && { deviceMs: sample.deviceMs + decodedAt - begunAt }),
+        decodeMs,
+        ...(!denoising.isResumed && { deviceMs: sample.deviceMs + decodeMs }),
       };
       post({ type: 'finished', sample: id, pixels, width, height, batchSize, cuts: prompt.cuts, timings });
     } catch (error) {
