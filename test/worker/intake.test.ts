@@ -164,7 +164,9 @@ test('A full lane takes a short job that is at the head of its group, also when 
   expect(await world.queues.of(EARS).position(long)).toBeDefined();
 });
 
-test('Rows that become free cause no search while no job waits, and the next job is claimed by its marker', async () => {
+test('While no job waits, neither rows that become free nor the next job cause a search: its marker is enough', async () => {
+  // Jobs that fetch an input take no rows yet.
+  vi.spyOn(SpeechRun.prototype, 'fetchesInput', 'get').mockReturnValue(true);
   const world = await intakeWorld();
   const search = vi.spyOn(world.claimer, 'findWork');
   await world.submit(speech);
@@ -174,8 +176,20 @@ test('Rows that become free cause no search while no job waits, and the next job
   world.intake.roomFreed();
   await world.submit(speech);
   await vi.waitFor(() => expect(world.started.size).toBe(2), SLOW_MACHINE);
-  // One for the marker; the claim took all that waited.
-  expect(search.mock.calls.length).toBe(before + 1);
+  expect(search.mock.calls.length).toBe(before);
+});
+
+test('A marker while a job runs is searched for, so that bulk jobs go on waiting', async () => {
+  vi.spyOn(SpeechRun.prototype, 'fetchesInput', 'get').mockReturnValue(false);
+  const world = await intakeWorld();
+  await world.submit(speech);
+  world.intake.start();
+  await world.sleeps();
+  expect(world.started.size).toBe(1);
+  const bulk = await world.submit({ ...speech, priority: 'bulk' });
+  await world.submit(speech);
+  await vi.waitFor(() => expect(world.started.size).toBe(2), SLOW_MACHINE);
+  expect(await world.queues.of(EARS).position(bulk)).toBe(1);
 });
 
 test('The lease of a claimed job that could neither run nor be ended is not renewed', async () => {

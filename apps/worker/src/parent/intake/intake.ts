@@ -3,8 +3,9 @@
  * (policy.ts), claims as many jobs as fit into the next step, starts an attempt of each, and passes it on. When no job can be
  * served it sleeps on the markers of the groups that it has room for.
  *
- *   looking   -> claiming   a head can be served: claim, start, look again
+ *   looking   -> claiming   a head can be served: claim and start, look again
  *   looking   -> sleeping   no head can be served
+ *   sleeping  -> claiming   a marker was popped, no other job can wait, and there is room for any job
  *   sleeping  -> looking    a marker was popped, rows became free that a waiting job may take, a new group appeared, or a short job may
  *                           have come for a full lane
  *   any       -> stopped    drain: no further job is claimed
@@ -43,6 +44,8 @@ const MAX_SEARCHES = 8;
  * class, of another tenant, or a short one for a full lane. Their groups have no marker that would tell.
  */
 const OTHER_JOBS_AFTER_MS = 500;
+/** Jobs that are claimed by a marker alone; one is usual, and each needs a lease token beforehand. */
+const MAX_UNSEEN_JOBS = 8;
 /** Groups claimed from last, which every search looks at: their lanes may be running. More than an engine has lanes. */
 const MAX_RECENT_GROUPS = 8;
 /** Callers choose the groups, by the sizes of their pictures. */
@@ -69,6 +72,8 @@ export class Intake {
   #mayWait = true;
   /** Whether the loop sleeps on the markers of all groups and none of them had a waiting job: then no search finds more than the markers tell. */
   #hearsAll = false;
+  /** The group whose marker ended such a sleep: no other job waits. */
+  #onlyGroup: string | undefined;
   /** The group of a marker that was popped: another worker gets it if no job of the group is claimed. */
   #groupToWake: string | undefined;
   /** The group that jobs are being claimed from. */
@@ -131,7 +136,7 @@ export class Intake {
     const { clock, log } = this.#options;
     while (!this.#stop.signal.aborted) {
       try {
-        await this.#fill();
+        if (!(await this.#claimAllOf(this.#onlyGroup))) await this.#fill();
         await this.#wakeOther();
         this.#isFailing = false;
         await this.#sleepUntilWoken();
@@ -142,6 +147,22 @@ export class Intake {
         await clock.sleep(RETRY_MS, this.#stop.signal);
       }
     }
+  }
+
+  /**
+   * Claims the jobs of the only group that has any, without a search, if there is room for any job. False when that was not done, or when
+   * jobs may be left.
+   */
+  async #claimAllOf(group: string | undefined): Promise<boolean> {
+    const { attempts, runner } = this.#options;
+    this.#onlyGroup = undefined;
+    if (group === undefined || this.#shouldLook || !this.#mayClaim() || runner.fullTenants.length > 0)
+      return false;
+    // The least urgent class has the least room: none while others run.
+    const { freeRows } = runner.room(group, PRIORITY_CLASSES[PRIORITY_CLASSES.length - 1]);
+    if (freeRows === 0) return false;
+    const asked = Math.min(runner.usualJobs(group, freeRows), attempts.freeJobs, MAX_UNSEEN_JOBS);
+    return (await this.#claim(group, asked)) < asked;
   }
 
   /** Claims until no head can be served. */
@@ -196,7 +217,7 @@ export class Intake {
     if (this.#sleep && !wanted.every((group) => this.#sleep?.groups.includes(group))) {
       await claimer.interrupt();
       await this.#wokenBy(await this.#sleep.woken);
-      if (this.#shouldLook) return;
+      if (this.#shouldLook || this.#groupToWake !== undefined) return;
     }
     this.#sleep ??= this.#startSleep(wanted);
     this.#hearsAll = !this.#mayWait && wanted.length === groups().length;
@@ -207,8 +228,11 @@ export class Intake {
     if (this.#mayServeAnother()) void this.#wakeIn(OTHER_JOBS_AFTER_MS, timer.signal);
     const woken = await Promise.race([this.#sleep.woken, local]).finally(() => timer.abort());
     this.#wake = undefined;
+    const heardAll = this.#hearsAll;
     this.#hearsAll = false;
-    if (woken !== 'local') await this.#wokenBy(woken);
+    if (woken === 'local') return;
+    await this.#wokenBy(woken);
+    if (heardAll) this.#onlyGroup = this.#groupToWake;
   }
 
   #mayServeAnother(): boolean {
@@ -240,7 +264,6 @@ export class Intake {
       await this.#options.claimer.pass(group);
       return;
     }
-    this.#shouldLook = true;
     this.#groupToWake = group;
   }
 
