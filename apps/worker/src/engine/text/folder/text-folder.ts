@@ -1,7 +1,7 @@
 /** Opens the folder of a text model: tokenizer, graph and what its outputs mean, ready to run. */
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
-import { LehrError, type TextItem, type TextJobType } from '@lehr/shared';
+import { LehrError, type TextItem, type TextJobType, toPlainError } from '@lehr/shared';
 import { z } from 'zod';
 import { readConfigFile } from '../../folder/config-file.ts';
 import { openWhole, reportOf } from '../../folder/open-whole.ts';
@@ -67,7 +67,7 @@ async function openParts(
   const preparing = { strips: !isPlain, lowerCases: !isPlain && config.lowerCases };
   const names = [...new Set(Object.values(outputs))];
   // Two texts of different lengths: shows where the nodes run, and that batch and length are free. Other forms of the graph are compared on them.
-  const texts = EXAMPLE_TEXTS.slice(0, 2).map((text) => tokenizer.encode(text, { mayTruncate: true }));
+  const texts = EXAMPLE_TEXTS.slice(0, 2).map((text, i) => encodeEither(tokenizer, text, 'a'.repeat(i)));
   const [row] = await graph.run(texts, names);
   const embedding = outputs['text-embedding'];
   const width = embedding === undefined ? undefined : row[embedding].width;
@@ -83,6 +83,16 @@ async function openParts(
     },
     graphs: [reportOf('encoder', session)],
   };
+}
+
+/** The simpler text where the model has not got a token of the other one, which is no reason to refuse the model. */
+function encodeEither(tokenizer: TextTokenizer, text: string, simpler: string): EncodedText {
+  try {
+    return tokenizer.encode(text, { mayTruncate: true });
+  } catch (error) {
+    if (toPlainError(error).code !== 'invalid-input') throw error;
+    return tokenizer.encode(simpler, { mayTruncate: true });
+  }
 }
 
 function graphPath(folder: string, variant: string): string {
