@@ -29,7 +29,7 @@ export function pageParts(results: readonly BenchResult[]): PagePart[] {
     {
       page: 'lab/performance.md',
       name: 'bench stack',
-      own: of(['whole', 'post', 'answer', 'claim', 'cost', 'host', 'users']),
+      own: of(['whole', 'post', 'answer', 'text', 'claim', 'cost', 'host', 'users']),
       text: fullTable,
     },
     { page: 'docs/tuning.md', name: 'bench tune', own: of(['tune']), text: fullTable },

@@ -14,7 +14,7 @@ export const TABLES: readonly TableSection[] = [
   {
     title: 'Speed',
     about: 'All of Lehr and its parts, on the machine named above.',
-    benches: ['whole', 'post', 'answer', 'claim', 'cost', 'host', 'whisper', 'users', 'device'],
+    benches: ['whole', 'post', 'answer', 'text', 'claim', 'cost', 'host', 'whisper', 'users', 'device'],
   },
   {
     title: 'Cold starts',
