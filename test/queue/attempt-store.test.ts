@@ -100,7 +100,7 @@ test('An end with a reason shows the reason on the admin page', async () => {
   const outcome = await world.store.end(
     claim,
     { move: 'fail', id, lease, fields: { error } },
-    'NaN at step 3',
+    { reason: 'NaN at step 3' },
   );
   expect(outcome).toMatchObject({ code: 'ok', state: 'failed' });
   expect(await placesOf(world, claim)).toEqual(['failed']);

@@ -14,6 +14,7 @@ beforeAll(async () => {
 afterAll(() => server.stop());
 
 const TENANT = 'acme' as TenantId;
+const FAILURE = { code: 'numeric-error', title: 'Bad numbers', detail: 'NaN', retryable: false };
 const payer = { key: 'k1', budget_ms: 1000, weight: 2 };
 
 async function pricedWorld() {
@@ -75,14 +76,32 @@ test('A job is refused when the other jobs of its key owe more than refills in a
   expect((await records.read(second.id))?.cost).toBe(10);
 });
 
-test('A job that is done is charged whatever its key owes, and the debt keeps its next jobs out', async () => {
-  const { repricer, records, start, owes, used } = await pricedWorld();
-  const [job, lease] = await start(10);
+test('A job is charged with its end whatever its key owes, and the debt keeps its next jobs out', async () => {
+  const { repricer, store, records, start, owes, used, tag } = await pricedWorld();
+  const [job, token] = await start(10);
   await owes(360_010);
-  expect((await repricer.reprice(job, lease, 5010)).code).toBe('refused');
-  expect(await repricer.reprice(job, lease, 5010, { isDone: true })).toEqual({ code: 'ok' });
+  expect((await repricer.reprice(job, token, 5010)).code).toBe('refused');
+  const lease = { jobId: job.id, queue: GROUP, token };
+  const end = { move: 'fail', id: job.id, lease: token, fields: { error: FAILURE } } as const;
+  const charge = { job, costMs: 5010 };
+  expect(await store.end(lease, end, { charge })).toMatchObject({ code: 'ok' });
+  expect(await store.end(lease, end, { charge })).toMatchObject({ code: 'same' });
   expect(await used()).toBeGreaterThan(364_000);
+  expect(await used()).toBeLessThanOrEqual(365_010);
+  expect(await tag()).toBe(5000 / payer.weight);
   expect((await records.read(job.id))?.cost).toBe(5010);
+});
+
+test('A charge that Redis cannot make leaves the job at its price and does not keep it from its end', async () => {
+  const { redis, keys, store, records, start } = await pricedWorld();
+  const [job, token] = await start(10);
+  await redis.set(keys.budget(payer.key), 'no hash');
+  const end = { move: 'fail', id: job.id, lease: token, fields: { error: FAILURE } } as const;
+  const outcome = await store.end({ jobId: job.id, queue: GROUP, token }, end, {
+    charge: { job, costMs: 50 },
+  });
+  expect(outcome).toMatchObject({ code: 'ok', state: 'failed' });
+  expect((await records.read(job.id))?.cost).toBe(10);
 });
 
 test('A job may cost more than its whole budget when its key owes less than refills in a minute', async () => {

@@ -2,7 +2,14 @@
  * The engine side of a worker: the engine process, the jobs that run on it, and what is reported about them. It knows
  * nothing of queues and leases; it reports room to its listener.
  */
-import type { JobState, PriorityClass, RunningReport, WorkerStatus } from '@lehr/shared';
+import {
+  type JobState,
+  laneSpeed,
+  type PriorityClass,
+  type RunningReport,
+  textCostMs,
+  type WorkerStatus,
+} from '@lehr/shared';
 import type { Claim, FullTenant } from '@lehr/shared/queue';
 import type { JobRecord, Outcome } from '@lehr/shared/records';
 import type { ModelToOpen, OpenedModel, UnavailableModel } from '../engine/protocol/messages.ts';
@@ -15,7 +22,7 @@ import { LaneCalls, runningReport } from './reports/running.ts';
 import { ShownJobs } from './reports/shown-jobs.ts';
 import { LaneSpeeds, type LaneStatus, laneStatus } from './reports/worker-status.ts';
 import type { ResidentEngine } from './residency.ts';
-import { type ChargeAudio, type ChargeTokens, chargeAudio, chargeTokens } from './runs/charge.ts';
+import { type ChargeAudio, chargeAudio } from './runs/charge.ts';
 import { Checkpoints } from './runs/checkpoints.ts';
 import { InputShares } from './runs/input-shares.ts';
 import type { JobRun } from './runs/job-run.ts';
@@ -52,7 +59,6 @@ export class EngineSide implements JobRunner {
   readonly #calls: LaneCalls;
   readonly #silence: SilenceLimit;
   readonly #chargeAudio: ChargeAudio;
-  readonly #chargeTokens: ChargeTokens;
   readonly #spans: JobSpans | undefined;
   readonly #messageParts: EngineMessageParts;
   #listener: JobRunnerListener | undefined;
@@ -75,9 +81,7 @@ export class EngineSide implements JobRunner {
     this.#laneRows = new LaneRows(this.#served, () => this.#listener?.onRoom());
     this.#inputs = new InputShares(() => this.#listener?.onRoom());
     this.#shown = new ShownJobs(parts, send);
-    const charges = { repricer: parts.repricer, clock, lanes: () => this.lanes };
-    this.#chargeAudio = chargeAudio(charges);
-    this.#chargeTokens = chargeTokens({ ...charges, log });
+    this.#chargeAudio = chargeAudio({ repricer: parts.repricer, clock, lanes: () => this.lanes });
     this.#checkpoints = store && new Checkpoints({ store, clock, log, observe: parts.observe.checkpoint });
     this.#runs = new Runs({
       laneRows: this.#laneRows,
@@ -188,7 +192,7 @@ export class EngineSide implements JobRunner {
       models: this.#supervisor.models.opened,
       entries: this.#entries,
       chargeAudio: this.#chargeAudio,
-      chargeTokens: this.#chargeTokens,
+      costOf: (queue, tokens) => textCostMs(tokens, laneSpeed(queue, this.lanes)),
       fetchMedia: (...media) => outputs.orStoreDown(fetchMedia(...media)),
       fetchTexts: (texts, signal) => outputs.orStoreDown(fetchTexts(texts, signal)),
       readCheckpoints: async (of) => this.#checkpoints?.read(of) ?? new Map(),

@@ -188,7 +188,7 @@ export class QueueSide {
   }
 
   async #finish(run: JobRun): Promise<JobState | undefined> {
-    if (run.direct) return await this.#direct.finish(run);
+    if (run.isDirect) return await this.#direct.finish(run);
     return await (run.stopReason ? this.#finisher.stop(run, run.stopReason) : this.#finisher.succeed(run));
   }
 

@@ -1,10 +1,18 @@
 /** Starts and ends attempts: each in one round trip for the record and its BullMQ job together (start.lua, end.lua). */
 import { readFileSync } from 'node:fs';
 import { type JobId, type LeaseToken, newLeaseToken, type WorkerId } from '../base/ids.ts';
-import { APPLY_LUA, encodeMove, type Move, type Outcome, type RecordStore } from '../records/index.ts';
+import {
+  APPLY_LUA,
+  encodeMove,
+  type JobRecord,
+  type Move,
+  type Outcome,
+  type RecordStore,
+} from '../records/index.ts';
 import { defineScript, type Keys, type Redis, type Script } from '../redis/index.ts';
 import { BULL_FINISH_LUA, BULL_TAKE_LUA, KEPT_LUA } from './bull-scripts.ts';
 import type { Claim, Lease } from './group-queue.ts';
+import { chargeOf, REPRICE_LUA } from './reprice.ts';
 
 const START_LUA = [
   APPLY_LUA,
@@ -13,6 +21,7 @@ const START_LUA = [
 ].join('\n');
 const END_LUA = [
   APPLY_LUA,
+  REPRICE_LUA,
   KEPT_LUA,
   BULL_FINISH_LUA,
   readFileSync(new URL('./end.lua', import.meta.url), 'utf8'),
@@ -22,6 +31,15 @@ const END_LUA = [
 export interface Started {
   readonly claim: Claim;
   readonly outcome: Outcome | undefined;
+}
+
+export interface EndOptions {
+  /** The BullMQ job is failed, for the admin page. */
+  readonly reason?: string | undefined;
+  /** What the job really cost, estimated engine ms. */
+  readonly charge?: { readonly job: JobRecord; readonly costMs: number } | undefined;
+  /** The BullMQ job of a node of a workflow stays: the caller adds the next nodes, and then ends it. */
+  readonly isNode?: boolean;
 }
 
 export interface AttemptStoreOptions {
@@ -57,11 +75,21 @@ export class AttemptStore {
   }
 
   /**
-   * Ends a claimed job by a move under its lease; with a `reason` the BullMQ job is failed. May be repeated when the reply was lost. The
-   * outcome is `stale` when the lease was lost: then the job may belong to another worker, and nothing was changed.
+   * Ends a claimed job by a move under its lease. May be repeated when the reply was lost. The outcome is `stale` when the lease was lost:
+   * then the job may belong to another worker, and nothing was changed.
    */
-  async end({ queue }: Lease, move: Move, reason?: string): Promise<Outcome> {
-    const reply = await this.#run(this.#end, { queue, move: encodeMove(move), reason });
+  async end(
+    { queue, token }: Lease,
+    move: Move,
+    { reason, charge, isNode }: EndOptions = {},
+  ): Promise<Outcome> {
+    const reply = await this.#run(this.#end, {
+      queue,
+      move: encodeMove(move),
+      reason,
+      charge: charge && chargeOf(this.#options.keys, charge.job, token, charge.costMs, true),
+      is_node: isNode,
+    });
     return this.#options.records.outcomeOf(reply, move.id);
   }
 

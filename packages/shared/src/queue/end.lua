@@ -1,17 +1,21 @@
--- Ends a claimed job in one round trip: its record, then its BullMQ job, so that no crash comes between.
+-- Ends a claimed job in one round trip: its last charge, its record and its BullMQ job, so that no crash comes between.
 --
 -- These texts are put before this one when it is loaded (attempt-store.ts): the function `apply` (records/transition.lua, which describes KEYS
--- and ARGV[1] and ARGV[3]), KEPT, and BullMQ's script that ends a job as the function `bull_finish`, which has KEYS and ARGV of its own.
+-- and ARGV[1] and ARGV[3]), `reprice` (reprice.lua), KEPT, and BullMQ's script that ends a job as the function `bull_finish`. The last two
+-- functions have KEYS and ARGV of their own.
 --
--- ARGV[2]  JSON {queue, move, reason?}: a move of transition.lua that ends the job under its lease; with a reason the BullMQ job is failed,
---          for the admin page
+-- ARGV[2]  JSON {queue, move, reason?, charge?, is_node?}: a move of transition.lua that ends the job under its lease; with a reason the
+--          BullMQ job is failed, for the admin page; `charge` has the keys and args of reprice; the BullMQ job of a node of a workflow
+--          stays, because the next nodes must come before its end
 --
 -- Returns the outcome of the move. After 'stale' the BullMQ job belongs to another attempt and is left alone. Where its lock is gone,
 -- BullMQ's script changes nothing.
 
 local asked = cjson.decode(ARGV[2])
+-- A charge that fails must not keep the job from its end: it keeps the price at which it was admitted.
+if asked.charge then pcall(reprice, asked.charge.keys, asked.charge.args) end
 local outcome = apply(asked.move)
-if outcome[1] == 'stale' then return outcome end
+if outcome[1] == 'stale' or asked.is_node then return outcome end
 
 local base, id = prefix .. ':' .. asked.queue .. ':', asked.move.id
 local target, field = 'completed', 'returnvalue'

@@ -1,4 +1,4 @@
--- Charges a running job the difference between the cost that it was admitted with and its real one.
+-- The function `reprice`: charges a running job the difference between the cost that it was admitted with and its real one.
 --
 -- KEYS[1]  <prefix>:record:<id>
 -- KEYS[2]  <prefix>:fair:<queue>           the virtual time of each class
@@ -13,7 +13,7 @@
 --   {'stale'}        the job is over, or another attempt has it
 --   {'refused', ms}  nothing charged: the other jobs of the key owe this much, which is more than refills in a minute
 --
--- budget.lua is put before this text when it is loaded.
+-- budget.lua is put before this text, which is a function with KEYS and ARGV of its own (reprice.ts).
 
 local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)

@@ -21,6 +21,8 @@ export interface Attempt {
   readonly signal: AbortSignal;
   /** The common prefix of the outputs of all attempts of this job. */
   readonly outputFolder: string;
+  /** What the job really cost, estimated engine ms, once that is known and where it was not charged before. */
+  readonly realCostMs: number | undefined;
   /** The fields that `succeed` writes into the record, once the job is done. */
   successFields(worker: string): Move['fields'];
 }

@@ -86,7 +86,9 @@ export class JobFinisher {
     if (!parent) onClosing(attempt);
     const outcome = parent
       ? await this.#endNode(attempt, move, parent, reason)
-      : await this.#retryUntilWritten(() => store.end(attempt.claim, move, reason));
+      : await this.#retryUntilWritten(() =>
+          store.end(attempt.claim, move, { reason, charge: chargeFor(attempt) }),
+        );
     const isOurs = outcome.code === 'ok' || outcome.code === 'same';
     log[isOurs ? 'info' : 'warn'](
       {
@@ -115,8 +117,9 @@ export class JobFinisher {
     workflow: JobId,
     reason: string | undefined,
   ): Promise<Outcome> {
-    const { records, queues, workflows, onClosing } = this.#options;
-    const [outcome] = await this.#retryUntilWritten(() => records.apply([move]));
+    const { store, queues, workflows, onClosing } = this.#options;
+    const options = { charge: chargeFor(attempt), isNode: true };
+    const outcome = await this.#retryUntilWritten(() => store.end(attempt.claim, move, options));
     if (outcome.code === 'stale') return outcome;
     onClosing(attempt);
     // The next nodes are added to the BullMQ flow before this one leaves it, or the flow would look complete in between.
@@ -136,3 +139,7 @@ export class JobFinisher {
     return retry(write, { ...RETRIES, clock, onFailure });
   }
 }
+
+/** An estimate that was right needs no charge. */
+const chargeFor = ({ record, realCostMs }: Attempt) =>
+  realCostMs === undefined || realCostMs === record.cost ? undefined : { job: record, costMs: realCostMs };

@@ -77,7 +77,7 @@ export class DirectRuns {
     const { record } = run;
     const { clock, id } = this.#options;
     const ended = endOf(run, record, id, record.started_at + clock.monotonic() - run.claimedAt);
-    const state = await this.#end(record, ended, run.direct?.costMs);
+    const state = await this.#end(record, ended, run.realCostMs);
     return run.stopReason?.kind === 'handed-back' ? undefined : state;
   }
 
@@ -95,7 +95,7 @@ export class DirectRuns {
       const token = newLeaseToken(id);
       const claim = { jobId: record.id, queue: record.queue, token, deferredFailure: undefined };
       const run = runner.newRun(claim, record, clock.monotonic());
-      run.direct = {};
+      run.isDirect = true;
       onStarted(run);
     } catch (error) {
       const failure = toPlainError(error);

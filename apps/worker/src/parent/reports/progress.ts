@@ -49,7 +49,7 @@ export class ProgressWriter {
   /** Notes that a job made progress. A job that is shorter than the interval costs no write. */
   note(run: JobRun): void {
     // There is no record to write it to.
-    if (run.direct) return;
+    if (run.isDirect) return;
     const { clock, followedEveryMs } = this.#options;
     if (this.#followed.has(run)) {
       this.#changed.unfollowed.delete(run);

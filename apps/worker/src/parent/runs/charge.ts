@@ -1,15 +1,5 @@
-/** Charges jobs for their real cost, which the API could only estimate when it admitted them. */
-import {
-  type Clock,
-  type LaneSpeed,
-  LehrError,
-  type Log,
-  laneSpeed,
-  retry,
-  speechCostMs,
-  textCostMs,
-  toLehrError,
-} from '@lehr/shared';
+/** Charges speech jobs for their real cost, which the API could only estimate when it admitted them. Texts are charged with their end. */
+import { type Clock, type LaneSpeed, LehrError, retry, speechCostMs } from '@lehr/shared';
 import type { Repriced, Repricer } from '@lehr/shared/queue';
 import { isRedisOutage } from '@lehr/shared/redis';
 import type { JobRun } from './job-run.ts';
@@ -58,33 +48,3 @@ export const chargeAudio =
 
 /** To a tenth, so that the budget of a key is shown as it was set. */
 const seconds = (ms: number): number => Math.ceil(ms / 100) / 10;
-
-/**
- * Refuses nothing: the work is done, and what its key then owes delays the key's next jobs. A charge that Redis rejects is logged, and the
- * job keeps the price at which it was admitted. Rejects only for a run that was stopped.
- */
-export type ChargeTokens = (run: JobRun, tokens: number) => Promise<void>;
-
-/** Charges a text job for the tokens that the model read: the API has priced it by its characters. */
-export const chargeTokens =
-  ({ repricer, clock, lanes, log }: ChargeOptions & { readonly log: Pick<Log, 'error'> }): ChargeTokens =>
-  async ({ record, lease, signal, direct }, tokens) => {
-    const costMs = textCostMs(tokens, laneSpeed(record.queue, lanes()));
-    // Charged with its end.
-    if (direct) {
-      direct.costMs = costMs;
-      return;
-    }
-    // The charge of a short text is often right, and a round trip counts for it.
-    if (costMs === record.cost) return;
-    // A stale attempt learns about its end elsewhere.
-    try {
-      await throughOutages(() => repricer.reprice(record, lease, costMs, { isDone: true }), clock, signal);
-    } catch (error) {
-      if (signal.aborted) throw error;
-      log.error(
-        { job: record.id, error: toLehrError(error) },
-        'a text job could not be charged for its tokens',
-      );
-    }
-  };

@@ -38,8 +38,9 @@ export abstract class JobRun implements Attempt {
   readonly claimedAt: number;
   /** Of this attempt; absent when its request is not traced. */
   span: Span | undefined;
-  /** Of a job without a record (intake/direct-runs.ts): what it really costs, estimated engine ms, once that is known. */
-  direct: { costMs?: number } | undefined;
+  /** Has no record (intake/direct-runs.ts). */
+  isDirect = false;
+  realCostMs: number | undefined;
   readonly #abort = new AbortController();
   #stop: StopReason | undefined;
 

@@ -13,13 +13,13 @@ import type { JobRecord } from '@lehr/shared/records';
 import type { z } from 'zod';
 import type { OpenedModel } from '../../engine/protocol/messages.ts';
 import type { AudioProcessor } from '../audio/audio-processor.ts';
-import type { ChargeAudio, ChargeTokens } from './charge.ts';
+import type { ChargeAudio } from './charge.ts';
 import type { JobRun } from './job-run.ts';
 import type { FetchMedia } from './media-source.ts';
 import { type PictureParts, PictureRun } from './picture-run.ts';
 import type { ModelEntries } from './served-models.ts';
 import { SpeechRun } from './speech-run.ts';
-import { checkType, type FetchTexts, type TextInput, TextRun } from './text-run.ts';
+import { type CostOfTokens, checkType, type FetchTexts, type TextInput, TextRun } from './text-run.ts';
 import type { TextPart } from './transcript-builder.ts';
 
 export interface RunParts extends Omit<PictureParts, 'guidance'> {
@@ -27,7 +27,7 @@ export interface RunParts extends Omit<PictureParts, 'guidance'> {
   readonly fetchMedia: FetchMedia;
   readonly fetchTexts: FetchTexts;
   readonly chargeAudio: ChargeAudio;
-  readonly chargeTokens: ChargeTokens;
+  readonly costOf: CostOfTokens;
   readonly entries: Pick<ModelEntries, 'find'>;
   /** The models that this worker has open. */
   readonly models: readonly OpenedModel[];

@@ -32,15 +32,17 @@ import type {
   TextSample,
 } from '../../engine/protocol/messages.ts';
 import type { OutputStore } from '../delivery/output-store.ts';
-import type { ChargeTokens } from './charge.ts';
 import { JobRun, type SampleResult, type SampleRun } from './job-run.ts';
 import { roundedMs } from './timeline.ts';
+
+/** What so many tokens cost in a group of texts, estimated engine ms: the API has priced the job by its characters. */
+export type CostOfTokens = (queue: string, tokens: number) => number;
 
 interface TextParts {
   readonly store: Pick<OutputStore, 'put'>;
   readonly clock: Clock;
   readonly fetchTexts: FetchTexts;
-  readonly chargeTokens: ChargeTokens;
+  readonly costOf: CostOfTokens;
   readonly abilities: TextAbilities;
 }
 
@@ -122,11 +124,11 @@ export class TextRun extends JobRun {
 
   async addResult(_sample: SampleRun, result: SampleResult): Promise<readonly SampleRun[]> {
     if (result.type !== 'answered') throw new Error(`Texts ended as ${result.type}. This is a bug in Lehr.`);
-    const { clock, chargeTokens } = this.#parts;
+    const { clock, costOf } = this.#parts;
     this.#result = result;
-    const [output] = await Promise.all([this.#store(result), chargeTokens(this, result.tokens)]);
+    this.realCostMs = costOf(this.record.queue, result.tokens);
+    this.#output = await this.#store(result);
     this.#marks.stored = clock.monotonic();
-    this.#output = output;
     return [];
   }
 
@@ -135,7 +137,7 @@ export class TextRun extends JobRun {
     const counts = { tokens, ...(truncated.length > 0 && { truncated: [...truncated] }) };
     const result = resultOf(answers);
     const json = JSON.stringify(result);
-    if (this.direct) return { ...counts, result };
+    if (this.isDirect) return { ...counts, result };
     if (json.length <= MAX_INLINE_TEXT_BYTES && Buffer.byteLength(json) <= MAX_INLINE_TEXT_BYTES) {
       return { ...counts, result };
     }
