@@ -114,6 +114,9 @@ const figure = ({ name, unit, atMost, samples }: RedisFigure): SampledFigure => 
 async function look(world: World): Promise<number[]> {
   for (const group of GROUPS) await post(world, group);
   for (const group of GROUPS.slice(GROUPS_WITH_HEADS)) await world.store.start(group, 1);
+  // The first searches meet the groups without a waiting job, and take them out of the index.
+  do await world.claimer.findWork(['bench@1']);
+  while (!world.claimer.searchedAll);
   const samples: number[] = [];
   for (let i = 0; i < 100; i++) {
     const { totalUs } = await timed(world.redis, async () => {
