@@ -10,13 +10,17 @@ const HEAD = `# Lehr beside other servers and queues
 <!-- made by npm run lab -- peers from lab/peers/results; do not edit -->
 
 What people would otherwise pick, on the same machine and with the same work: Ray Serve, BentoML, LitServe and a micro-batcher in FastAPI for
-pictures, Celery and plain BullMQ for the queue. Rounds alternate in one run, and a figure is the median of the rounds' ratios of Lehr to the other
-program; min .. max is over the rounds. Rows without a target are for information. A figure of one machine without a card says nothing about
+pictures, Celery and plain BullMQ for the queue. Rounds alternate in one run, and a figure is Lehr's median divided by that of the other
+program, in all tables; min .. max are the ratios of the rounds. Rows without a target are for information. A figure of one machine without a card says nothing about
 another machine: only the ratios are meant, and only for this kind of machine.
 
 \`npm run lab -- peers\` runs everything; \`npm run lab -- peers pictures\` one section, \`--only u16\` the comparisons with this in their name, and
 \`--again\` repeats what is done. Python's virtual environments and the model U16 are kept in \`~/.cache/lehr-peers\` (or in \`$PEERS_CACHE\`),
 about 1.5 GB. The classic load test of \`POST /t2i\` is at the [end](#the-classic-load-test).
+
+**Not measured: vLLM-Omni and SGLang Diffusion.** Both batch pictures too, vLLM-Omni step by step since April 2026 (\`--step-execution\`). They run
+on cards only, with models that their own engines implement, which Stable Diffusion as ONNX is not, and no card was at hand. Their published
+figures are of other models and cards, so no ratio can be made of them.
 `;
 
 const CLASSIC = `## The classic load test

@@ -11,8 +11,8 @@ const HEAD = `# Lehr beside other programs
 <!-- made by npm run lab -- real from lab/real/results; do not edit -->
 
 Each table compares Lehr with the programs that do the same work elsewhere, on the same weights and the same machine. Where both were
-timed, their rounds alternate in one run unless a row says otherwise, and the figure is the median of the ratios of Lehr to the other
-program; min .. max is over the rounds. Rows without a target are for information. Python and its packages are needed for these comparisons and never by Lehr.
+timed, their rounds alternate in one run unless a row says otherwise, and the figure is Lehr's median divided by that of the other
+program; min .. max are the ratios of the rounds. Rows without a target are for information. Python and its packages are needed for these comparisons and never by Lehr.
 
 \`npm run lab -- real\` runs everything; \`npm run lab -- real whisper peers\` runs some sections, \`--only NAME\` the comparisons with this in
 their name, and \`--again\` repeats what is done. Virtual environments, weights and exported models are kept in \`~/.cache/lehr-real\`

@@ -16,9 +16,8 @@ call, about 49: without any other work Lehr would make 1.22 times as many pictur
 its engine, Lehr's API, worker and Redis take CPU time for HTTP, claims, records, messages at every step and the files of the store: the table has
 it by part.
 
-**How to read the table.** The columns of Lehr and of the other server have the medians of their own rounds, and the figure is the median of the
-ratios within each round; with three rounds the two may disagree. Where the smallest ratio is below 1 and the largest above, the rounds show no
-winner. The row of cores in use says how much of the machine a server got; the CPU time per picture depends less on what else runs there.`;
+**How to read the table.** The columns of Lehr and of the other server have the medians of their rounds, and the figure is the first divided by the
+second; min .. max are the ratios within each round. Where the smallest is below 1 and the largest above, the rounds show no winner. The row of cores in use says how much of the machine a server got; the CPU time per picture depends less on what else runs there.`;
 
 export const ABOUT = `Each server serves the same ONNX graphs on the CPU with ${THREADS} threads of ONNX Runtime 1.30, draws with Euler and guidance, and answers
 \`POST /t2i\` with a PNG (BentoML: base64 in JSON, as its batchable APIs answer). The threads do not spin between two pieces of work, in all five:

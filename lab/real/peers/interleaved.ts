@@ -25,7 +25,7 @@ export async function interleaved<Side>(
   return [...values].map(([side, taken]) => ({ side, values: taken }));
 }
 
-/** The median of the rounds' ratios of Lehr to the other side. */
+/** Lehr's median divided by that of the other side, so that the columns of a table agree; the spread is that of the rounds' ratios. */
 export function ratioRow(
   what: string,
   lehr: readonly number[],
@@ -33,13 +33,14 @@ export function ratioRow(
   { unit, atLeast, atMost }: { unit: string; atLeast?: number; atMost?: number },
 ): Row {
   const ratios = lehr.map((value, i) => value / other[i]);
-  const figure = percentile(ratios, 50);
+  const [ours, theirs] = [percentile(lehr, 50), percentile(other, 50)];
+  const figure = ours / theirs;
   const wanted = atLeast === undefined ? `<= ${atMost}` : `>= ${atLeast}`;
   const hasTarget = atLeast !== undefined || atMost !== undefined;
   return {
     what,
-    lehr: percentile(lehr, 50),
-    other: percentile(other, 50),
+    lehr: ours,
+    other: theirs,
     unit,
     figure,
     spread: [Math.min(...ratios), Math.max(...ratios)],
