@@ -107,6 +107,23 @@ test('An end with a reason shows the reason on the admin page', async () => {
   expect(await world.redis.hget(world.queues.of(GROUP).jobKey(id), 'failedReason')).toBe('NaN at step 3');
 });
 
+test('A job fails also when its message ends in half of a character', async () => {
+  const world = await queueWorld(server.url);
+  await world.submit();
+  const [{ claim }] = await world.store.start(GROUP, 1);
+  const { jobId: id, token: lease } = claim;
+  const detail = 'No picture of \ud83d';
+  const error = { code: 'engine-failed', title: 'The engine failed', detail, retryable: true };
+  const outcome = await world.store.end(
+    claim,
+    { move: 'fail', id, lease, fields: { error } },
+    { reason: detail },
+  );
+  expect(outcome).toMatchObject({ code: 'ok', state: 'failed' });
+  expect(await placesOf(world, claim)).toEqual(['failed']);
+  expect(await world.records.read(id)).toMatchObject({ error: { detail } });
+});
+
 test('An attempt that lost its lease ends nothing: the job stays with the attempt that has it now', async () => {
   const world = await queueWorld(server.url);
   const id = await world.submit();

@@ -83,18 +83,19 @@ export class AttemptStore {
     move: Move,
     { reason, charge, isNode }: EndOptions = {},
   ): Promise<Outcome> {
-    const reply = await this.#run(this.#end, {
+    const asked = {
       queue,
       move: encodeMove(move),
-      reason,
       charge: charge && chargeOf(this.#options.keys, charge.job, token, charge.costMs, true),
       is_node: isNode,
-    });
+    };
+    const reply = await this.#run(this.#end, asked, reason);
     return this.#options.records.outcomeOf(reply, move.id);
   }
 
-  #run(script: Script, asked: object): Promise<unknown> {
+  #run(script: Script, asked: object, reason?: string): Promise<unknown> {
     const { keys, records } = this.#options;
-    return script.run([keys.live], [keys.prefix, JSON.stringify(asked), records.retentionMs]);
+    const own = reason === undefined ? [] : [reason];
+    return script.run([keys.live], [keys.prefix, JSON.stringify(asked), records.retentionMs, ...own]);
   }
 }

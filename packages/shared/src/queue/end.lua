@@ -4,9 +4,10 @@
 -- and ARGV[1] and ARGV[3]), `reprice` (reprice.lua), KEPT, and BullMQ's script that ends a job as the function `bull_finish`. The last two
 -- functions have KEYS and ARGV of their own.
 --
--- ARGV[2]  JSON {queue, move, reason?, charge?, is_node?}: a move of transition.lua that ends the job under its lease; with a reason the
---          BullMQ job is failed, for the admin page; `charge` has the keys and args of reprice; the BullMQ job of a node of a workflow
---          stays, because the next nodes must come before its end
+-- ARGV[2]  JSON {queue, move, charge?, is_node?}: a move of transition.lua that ends the job under its lease; `charge` has the keys and args of
+--          reprice; the BullMQ job of a node of a workflow stays, because the next nodes must come before its end
+-- ARGV[4]  a reason, with which the BullMQ job is failed, for the admin page; absent for a job that is completed. It is no JSON, because
+--          cjson refuses half of a surrogate pair, which a message can have: then the end could never be written.
 --
 -- Returns the outcome of the move. After 'stale' the BullMQ job belongs to another attempt and is left alone. Where its lock is gone,
 -- BullMQ's script changes nothing.
@@ -19,14 +20,14 @@ if outcome[1] == 'stale' or asked.is_node then return outcome end
 
 local base, id = prefix .. ':' .. asked.queue .. ':', asked.move.id
 local target, field = 'completed', 'returnvalue'
-if asked.reason then target, field = 'failed', 'failedReason' end
+if ARGV[4] then target, field = 'failed', 'failedReason' end
 bull_finish(
   {
     base .. 'wait', base .. 'active', base .. 'prioritized', base .. 'events', base .. 'stalled', base .. 'limiter', base .. 'delayed',
     base .. 'paused', base .. 'meta', base .. 'pc', base .. target, base .. id, base .. 'metrics:' .. target, base .. 'marker',
   },
   {
-    id, now, field, asked.reason or 'null', target, '0', base,
+    id, now, field, ARGV[4] or 'null', target, '0', base,
     cmsgpack.pack({ token = asked.move.lease, keepJobs = KEPT, attempts = 1, maxMetricsSize = '' }), '',
   }
 )
