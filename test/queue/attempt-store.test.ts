@@ -28,6 +28,10 @@ const success = ({ jobId: id, token: lease }: Claim): Move => ({
   fields: { output: { images: [] }, metrics: METRICS },
 });
 
+/** Of a worker that notes which of them were lost. */
+const leasesOf = ({ queues }: QueueWorld, lost: string[]): Leases =>
+  new Leases({ queues, log: silentLog, renewEveryMs: 60_000, onLost: ({ jobId }) => lost.push(jobId) });
+
 /** States of the job in BullMQ by the keys that hold it. */
 async function placesOf({ redis, keys }: QueueWorld, { jobId }: Claim): Promise<string[]> {
   const base = `${keys.prefix}:${GROUP}`;
@@ -137,15 +141,28 @@ test('An attempt that lost its lease ends nothing: the job stays with the attemp
   expect(await other.store.end(later, success(later))).toMatchObject({ code: 'ok' });
 });
 
+test('A job that is handed back and claimed again at once, before its first lease is let go, has lost no lease', async () => {
+  const world = await queueWorld(server.url);
+  const lost: string[] = [];
+  const leases = leasesOf(world, lost);
+  const id = await world.submit();
+  const [{ claim: earlier }] = await world.store.start(GROUP, 1);
+  leases.add(earlier);
+  leases.close(earlier);
+  await world.records.apply([{ move: 'requeue', id, lease: earlier.token, refund: true }]);
+  await world.queues.of(GROUP).handBack(earlier, 1);
+  const [{ claim: later }] = await world.store.start(GROUP, 1);
+  leases.add(later);
+  leases.remove(earlier);
+  await leases.renew();
+  expect(lost).toEqual([]);
+  expect(leases.jobs).toEqual([id]);
+});
+
 test('A renewal that finds the lease gone because the job ends at that moment is no loss', async () => {
   const world = await queueWorld(server.url);
   const lost: string[] = [];
-  const leases = new Leases({
-    queues: world.queues,
-    log: silentLog,
-    renewEveryMs: 60_000,
-    onLost: ({ jobId }) => lost.push(jobId),
-  });
+  const leases = leasesOf(world, lost);
   await world.submit();
   await world.submit();
   const [ended, taken] = (await world.store.start(GROUP, 2)).map(({ claim }) => claim);

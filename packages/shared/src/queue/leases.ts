@@ -53,8 +53,8 @@ export class Leases {
   add(lease: Lease): void {
     const earlier = this.#held.get(lease.jobId);
     this.#held.set(lease.jobId, lease);
-    // A job has one lease at a time, so a second claim proves that the earlier lease was lost.
-    if (earlier) this.#lost(earlier);
+    // A job has one lease at a time, so a second claim proves that the earlier lease was lost, or that the job was handed back.
+    if (earlier && !this.#closing.has(earlier)) this.#lost(earlier);
   }
 
   /** The end of the job is being written: its lease is renewed as before, but only that write tells whether it was lost. */
