@@ -85,6 +85,20 @@ test('A job that BullMQ gave up is claimed and not started, with the reason', as
   expect(await world.records.read(id)).toMatchObject({ state: 'queued' });
 });
 
+test('Jobs are started beside one whose record is no hash, which is claimed as unreadable', async () => {
+  const world = await queueWorld(server.url);
+  const ids = [await world.submit(), await world.submit(), await world.submit()];
+  await world.redis.set(world.keys.record(ids[1]), 'damaged');
+  const started = await world.store.start(GROUP, 3);
+  expect(started.map(({ claim, outcome }) => [claim.jobId, outcome?.code])).toEqual([
+    [ids[0], 'ok'],
+    [ids[1], 'unreadable'],
+    [ids[2], 'ok'],
+  ]);
+  const damaged = { id: ids[1], version: undefined, reason: 'it is not a hash' };
+  expect(started[1].outcome?.unreadable).toEqual(damaged);
+});
+
 test('An end closes record and BullMQ job together, and the same end again changes nothing', async () => {
   const world = await queueWorld(server.url);
   const id = await world.submit();

@@ -204,6 +204,20 @@ test('The lease of a claimed job that could neither run nor be ended is not rene
   expect([world.started.size, world.leases.size]).toEqual([0, 0]);
 });
 
+test.each<[string, (world: IntakeWorld, key: string) => Promise<unknown>]>([
+  ['is no hash', ({ redis }, key) => redis.set(key, 'damaged')],
+  ['has no valid cost', ({ redis }, key) => redis.hset(key, 'cost', 'much')],
+])('A job whose record %s leaves the queue, and those behind it run', async (_, damage) => {
+  const world = await intakeWorld();
+  const damaged = await world.submit(speech);
+  const other = await world.submit(speech);
+  await damage(world, world.keys.record(damaged));
+  world.intake.start();
+  await world.sleeps();
+  expect([...world.started].map(({ record }) => record.id)).toEqual([other]);
+  expect(await world.redis.lrange(world.queues.of(EARS).activeKey, 0, -1)).toEqual([other]);
+});
+
 test('A job that is cancelled while it is being started is stopped as soon as it has started', async () => {
   const world = await intakeWorld();
   const id = await world.submit(speech);

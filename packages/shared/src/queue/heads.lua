@@ -24,6 +24,13 @@ local CLASS_SPAN, CLASSES = 2251799813685248, { 'interactive', 'standard', 'bulk
 -- job waits while the virtual time passes the tag of its tenant.
 local looks_left = { 200, 200, 200 }
 
+-- A field of a job or its record; nil also for a key that is no hash. What is damaged must not keep workers from all other jobs: the claim
+-- deals with it.
+local function field(key, name)
+  local value = redis.pcall('HGET', key, name)
+  return type(value) == 'string' and value or nil
+end
+
 -- The first job of the line whose tenant may have another one of its class here, else the first of all; its score, whether it may be claimed,
 -- how many jobs of its class wait, and its id if it is not the first of all.
 local function first_of(queue, line)
@@ -31,7 +38,7 @@ local function first_of(queue, line)
   -- The name of a queue begins with the task.
   local task = string.match(queue, '^%a+')
   local function is_open(job, class)
-    local tenant = redis.call('HGET', prefix .. ':record:' .. job, 'tenant') or ''
+    local tenant = field(prefix .. ':record:' .. job, 'tenant') or ''
     return not full[task .. ' ' .. CLASSES[class] .. ' ' .. tenant]
   end
   local function span(class) return (class - 1) * CLASS_SPAN, string.format('(%.17g', class * CLASS_SPAN) end
@@ -68,9 +75,9 @@ local function has_work(queue)
   local waiting, id, score, may_claim, of_class, out_of_turn = head_of(queue, base)
   seen[queue] = waiting > 0
   if waiting > 0 then
-    local added = tonumber(redis.call('HGET', base .. id, 'timestamp') or now)
+    local added = tonumber(field(base .. id, 'timestamp')) or now
     -- Rounded up, so that no job counts as shorter than it is.
-    local cost = math.ceil(tonumber(redis.call('HGET', prefix .. ':record:' .. id, 'cost') or -1))
+    local cost = math.ceil(tonumber(field(prefix .. ':record:' .. id, 'cost')) or -1)
     heads[#heads + 1] = { queue, waiting, score, math.max(0, now - added), cost, may_claim and 0 or 1, of_class, out_of_turn }
   end
   return waiting > 0

@@ -42,10 +42,16 @@ local FIELDS = {
   'hook_events', 'fair_tag', 'parent', 'model', 'held_by', 'rollout',
 }
 
--- The fields of a record that moves depend on, by their names; false for one that it has not got.
+-- The fields of a record that moves depend on, by their names; false for one that it has not got. Nil for a key that is no hash: an error
+-- would also undo the answer to the moves before this one, and the caller would not know of the jobs that it has started.
 local function read_fields(key)
+  local values = redis.pcall('HMGET', key, unpack(FIELDS))
+  if values.err then
+    if string.find(values.err, 'WRONGTYPE', 1, true) then return nil end
+    error(values.err)
+  end
   local known = {}
-  for i, value in ipairs(redis.call('HMGET', key, unpack(FIELDS))) do known[FIELDS[i]] = value end
+  for i, value in ipairs(values) do known[FIELDS[i]] = value end
   return known
 end
 
@@ -127,6 +133,7 @@ local function apply(m)
   if m.abandoned and not is_abandoned(m) then return { 'stale', '', 0, 0, 0 } end
   local key = prefix .. ':record:' .. m.id
   local known = read_fields(key)
+  if not known then return { 'unreadable', '', 0, 0, 0, 0, 'it is not a hash' } end
   local state, rev, attempt = known.state, tonumber(known.rev), tonumber(known.attempt)
   if not state then return { 'missing', '', 0, 0, 0 } end
   local faulty = faulty_field(known)
