@@ -92,6 +92,24 @@ test('A job is charged with its end whatever its key owes, and the debt keeps it
   expect((await records.read(job.id))?.cost).toBe(5010);
 });
 
+test('A job is charged with its end also while Redis is at its limit of memory', async () => {
+  const { redis, start, store, records, used } = await pricedWorld();
+  const [job, lease] = await start(10);
+  const claim = { jobId: job.id, queue: GROUP, token: lease };
+  await redis.config('SET', 'maxmemory', '1');
+  const ending = store.end(
+    claim,
+    { move: 'fail', id: job.id, lease, fields: { error: FAILURE } },
+    {
+      charge: { job, costMs: 5010 },
+    },
+  );
+  const outcome = await ending.finally(() => redis.config('SET', 'maxmemory', '0'));
+  expect(outcome).toMatchObject({ code: 'ok', state: 'failed' });
+  expect((await records.read(job.id))?.cost).toBe(5010);
+  expect(await used()).toBeGreaterThan(4900);
+});
+
 test('A charge that Redis cannot make leaves the job at its price and does not keep it from its end', async () => {
   const { redis, keys, store, records, start } = await pricedWorld();
   const [job, token] = await start(10);

@@ -13,8 +13,12 @@
 -- BullMQ's script changes nothing.
 
 local asked = cjson.decode(ARGV[2])
--- A charge that fails must not keep the job from its end: it keeps the price at which it was admitted.
-if asked.charge then pcall(reprice, asked.charge.keys, asked.charge.args) end
+if asked.charge then
+  -- At its limit of memory, Redis refuses commands that need some only until the script has written. This one needs none, and changes nothing.
+  redis.call('ZREM', KEYS[1], '')
+  -- A charge that fails must not keep the job from its end: it keeps the price at which it was admitted.
+  pcall(reprice, asked.charge.keys, asked.charge.args)
+end
 local outcome = apply(asked.move)
 if outcome[1] == 'stale' or asked.is_node then return outcome end
 
