@@ -59,7 +59,7 @@ async function measure(): Promise<Measured> {
   const path = relative(home, FOLDER);
   await writeFile(
     file,
-    `models:\n  - { name: reader, task: text, versions: [{ version: "1", path: ${path} }] }\n`,
+    `models:\n  - { name: reader, task: text, tasks: [fill-mask], versions: [{ version: "1", path: ${path} }] }\n`,
   );
   const model = await openTextModel(FOLDER, onnxRuntime, { providers: ['cpu'], threads: THREADS });
   const lehr = await startWholeLehr({
