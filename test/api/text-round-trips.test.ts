@@ -19,7 +19,7 @@ beforeAll(async () => {
 });
 afterAll(() => server.stop());
 
-test('A held call for a small text takes at most six commands of the API', async () => {
+test('A held call for a small text takes at most four commands of the API', async () => {
   const world = await textWorld(server.url);
   const ask = async (): Promise<void> => {
     const answer = await world.ask('POST', '/v1/embeddings', { input: 'a red circle' });
@@ -57,5 +57,5 @@ test('A held call for a small text takes at most six commands of the API', async
   const list = [...counts].map(([name, count]) => `${name} ${(count / CALLS).toFixed(2)}`).join(', ');
   process.stdout.write(`Commands of the API per held call: ${list}\n`);
   const perCall = [...counts.values()].reduce((sum, count) => sum + count, 0) / CALLS;
-  expect(perCall).toBeLessThanOrEqual(6);
+  expect(perCall).toBeLessThanOrEqual(4);
 });

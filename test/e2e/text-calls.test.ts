@@ -58,7 +58,7 @@ test("The clients of OpenAI and of Hugging Face get what transformers computes, 
   await expect(long).rejects.toMatchObject({ status: 400, param: 'input.1' });
 });
 
-test('A held call for one text needs at most twenty Redis commands of API and worker together', {
+test('A held call for one text needs at most eight Redis commands of API and worker together', {
   tags: ['long'],
 }, async () => {
   const { url, key } = await textStack();
@@ -84,5 +84,5 @@ test('A held call for one text needs at most twenty Redis commands of API and wo
   process.stdout.write(
     `Redis commands per held call: ${all.toFixed(1)} (${list.join(', ')}), median ${median.toFixed(1)} ms\n`,
   );
-  expect(all).toBeLessThanOrEqual(20);
+  expect(all).toBeLessThanOrEqual(8);
 });
