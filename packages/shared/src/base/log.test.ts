@@ -31,6 +31,16 @@ test('A line without a prompt has no such field', () => {
   expect(lines[0]).not.toHaveProperty('prompt');
 });
 
+test('What the graphs of an opened model report is logged whole, and deeper fields are left out', () => {
+  const { log, lines } = logOf();
+  const left = { 'the mask is computed': 2 };
+  const graphs = [{ graph: 'unet', fusion: { attentions: 14, left, cuda: { operators: { GroupNorm: 3 } } } }];
+  log.info({ graphs }, 'model opened');
+  expect(lines).toMatchObject([{ graphs }]);
+  log.info({ a: { b: { c: { d: { e: { f: { g: 1 } } } } } } }, 'deep');
+  expect(JSON.stringify(lines[1])).toContain('"f":"[object]"');
+});
+
 test('Fields named like a secret are redacted at the top of a line and one level below', () => {
   const { log, lines } = logOf();
   log.info({ apiKey: 'hunter2', request: { authorization: 'Bearer hunter2' } }, 'x');

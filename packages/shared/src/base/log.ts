@@ -85,7 +85,7 @@ export const silentLog: Log = {
 const MAX_DEPTH = 5;
 const MAX_ERRORS = 10;
 /** Fields of a log line that are nested more deeply are left out. */
-const MAX_FIELD_DEPTH = 4;
+const MAX_FIELD_DEPTH = 6;
 
 /**
  * What a log line contains of an error: its type, message, stack, code and cause. Nothing else, because libraries attach the
