@@ -1,7 +1,8 @@
-import { mkdtempSync, rmSync } from 'node:fs';
+import { cpSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { writeTinyDiffusion } from '@lehr/demo-models';
+import { decode, encode } from '@lehr/onnx-model';
 import { systemClock } from '@lehr/shared';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { unpackFixture } from '../../../../../test/support/diffusion-fixtures.ts';
@@ -96,5 +97,23 @@ test('A decoder whose file changed while it was opened is refused', async () => 
   const { vae } = await opened();
   const reload = () => load(undefined, join(folder, 'other'));
   await expect(cut(vae, reload)).rejects.toMatchObject({ code: 'model-unavailable' });
+  await vae.close();
+});
+
+test('A decoder that cannot decode synthetic latents stays whole, as it is', async () => {
+  const home = join(folder, 'roots');
+  cpSync(join(folder, 'vae_decoder'), join(home, 'vae_decoder'), { recursive: true });
+  const path = join(home, 'vae_decoder/model.onnx');
+  const model = decode('ModelProto', readFileSync(path));
+  const nodes = model.graph?.node ?? [];
+  for (const each of nodes) each.output = each.output?.map((name) => (name === 'sample' ? 'level' : name));
+  nodes.push({ opType: 'Sqrt', name: 'root', input: ['level'], output: ['sample'] });
+  writeFileSync(path, encode('ModelProto', model));
+  const session = await load(undefined, home);
+  const vae = await openVae(session, { scalingFactor: 0.18215, shiftFactor: 0 });
+  const reload = () => Promise.reject(new Error('opened again'));
+  const reason = 'its pieces cannot be compared: The VAE produced values that are not finite.';
+  expect(await cut(vae, reload)).toEqual({ pieces: 1, reason });
+  expect(vae.session).toBe(session);
   await vae.close();
 });

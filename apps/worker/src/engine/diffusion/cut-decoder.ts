@@ -34,9 +34,10 @@ export async function cutDecoder(
   const size = { width: picture.width / scaleFactor, height: picture.height / scaleFactor };
   const latent = pictureLike(latentChannels, size);
   const startedAt = clock.monotonic();
-  const wanted = await vae.decode(latent, picture);
+  const wanted = await vae.decode(latent, picture).catch(numericReason);
   const ms = clock.monotonic() - startedAt;
   if (ms <= limitMs) return undefined;
+  if (typeof wanted === 'string') return { pieces: 1, reason: `its pieces cannot be compared: ${wanted}` };
   // It compiles each piece anew, for minutes.
   if (vae.session.provider === 'tensorrt') return { pieces: 1, reason: 'TensorRT compiles graphs whole' };
   await vae.session.close();
@@ -52,6 +53,12 @@ export async function cutDecoder(
     throw new LehrError('model-unavailable', 'The vae_decoder graph changed while it was opened.');
   }
   return { pieces: 1, reason };
+}
+
+/** A VAE that cannot decode synthetic latents may still decode real ones, as in the warm-up. Throws every other error again. */
+function numericReason(error: unknown): string {
+  if (error instanceof LehrError && error.code === 'numeric-error') return error.message;
+  throw error;
 }
 
 /** Undefined when the decoder runs in pieces and draws the same picture; otherwise why not. */
