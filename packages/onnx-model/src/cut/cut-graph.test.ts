@@ -176,3 +176,9 @@ test('Nodes that read each other in a circle are refused', () => {
   const stored = modelOf([conv('b', 'a'), conv('a', 'b')], 'b');
   expect(() => cutGraph(stored, 0.5)).toThrow('in a circle');
 });
+
+test('A graph that lists its weights among its inputs is cut like one that does not', () => {
+  const stored = modelOf(blocks(6), 'b6');
+  stored.graph.input = [image('x'), ...weightsOf(stored).map(image)];
+  expect(cutGraph(stored, 0.4).map(({ made }) => made)).toEqual(['b2', 'b4', 'b6']);
+});

@@ -116,13 +116,15 @@ interface Place {
   readonly after: number;
 }
 
-function placesToCut({ graph }: StoredModel, nodes: readonly NodeProto[]): Place[] {
+function placesToCut({ graph, initializers }: StoredModel, nodes: readonly NodeProto[]): Place[] {
   const outputs = (graph.output ?? []).map(({ name }) => name ?? '');
   const lastReader = new Map<string, number>(outputs.map((name) => [name, nodes.length]));
   for (const [i, node] of nodes.entries()) {
     for (const name of readBy(node)) if (!outputs.includes(name)) lastReader.set(name, i);
   }
-  const inputs = (graph.input ?? []).map(({ name }) => name ?? '');
+  const weights = new Set(initializers.map(({ tensor }) => tensor.name ?? ''));
+  // Files of old opsets list their weights among the inputs; each piece has its own.
+  const inputs = (graph.input ?? []).map(({ name }) => name ?? '').filter((name) => !weights.has(name));
   const live = new Set(inputs.filter((name) => lastReader.has(name)));
   const places: Place[] = [];
   for (const [i, node] of nodes.entries()) {
