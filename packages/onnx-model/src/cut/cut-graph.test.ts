@@ -182,3 +182,20 @@ test('A graph that lists its weights among its inputs is cut like one that does 
   stored.graph.input = [image('x'), ...weightsOf(stored).map(image)];
   expect(cutGraph(stored, 0.4).map(({ made }) => made)).toEqual(['b2', 'b4', 'b6']);
 });
+
+test('A graph is cut after a value is in float again, and not while it is quantized', () => {
+  const scale = { name: 'scale', dims: [], dataType: DATA_TYPE.float32, floatData: [0.1] };
+  const quantized = (from: string, to: string) => [
+    node('QuantizeLinear', [from, 'scale', 'zero'], `${to}.whole`),
+    node('DequantizeLinear', [`${to}.whole`, 'scale', 'zero'], to),
+  ];
+  const stored = modelOf(
+    // What a convolution makes is added to something, so that it is no place to cut either.
+    [conv('x', 'a'), node('Add', ['a', 'a'], 'b'), ...quantized('b', 'c'), conv('c', 'y')],
+    'y',
+  );
+  const zero = { name: 'zero', dims: [], dataType: DATA_TYPE.uint8, int32Data: [128] };
+  const initializers = [scale, zero].map((tensor) => ({ tensor, start: 0, end: 0 }));
+  const cuts = cutGraph({ ...stored, initializers: [...stored.initializers, ...initializers] }, 0.01);
+  expect(cuts.map(({ made }) => made)).toEqual(['b', 'c', 'y']);
+});

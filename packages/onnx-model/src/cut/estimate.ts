@@ -47,7 +47,7 @@ export class Estimate {
     const largest = Math.max(0, ...inputs.map(({ elements }) => elements));
     const { elements, products } = this.#sizeOf(node, largest);
     const rank = this.#rankOf(node, Math.max(0, ...inputs.map((input) => input.rank ?? 0)) || undefined);
-    const type = node.opType === 'Cast' ? toNumber(attribute(node, 'to')?.i) : inputs[0]?.type;
+    const type = this.#typeOf(node, inputs[0]?.type);
     for (const output of node.output ?? []) {
       const declared = this.#declared.get(output);
       this.#values.set(output, { elements, rank, type, ...(declared && declaredOf(declared)) });
@@ -91,6 +91,12 @@ export class Estimate {
     if (opType === 'Concat') return (input ?? []).reduce((sum, each) => sum + this.of(each).elements, 0);
     if (opType === 'Split') return largest / (output?.length || 1);
     return opType?.startsWith('Reduce') || opType === 'Shape' ? 0 : largest;
+  }
+
+  #typeOf(node: NodeProto, ofInput: number | undefined): number | undefined {
+    if (node.opType === 'Cast') return toNumber(attribute(node, 'to')?.i);
+    if (node.opType === 'DequantizeLinear') return this.#known.floatType(node.input?.[1] ?? '');
+    return node.opType?.endsWith('QuantizeLinear') ? undefined : ofInput;
   }
 
   #rankOf(node: NodeProto, ofInputs: number | undefined): number | undefined {
