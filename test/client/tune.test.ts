@@ -89,6 +89,12 @@ test('lehr tune refuses what it does not know, and options that do not go togeth
     code: 65,
     stderr: expect.stringContaining('The arrivals /none cannot be read; wanted a number of jobs per second'),
   });
+  expect(await start('demo', '--goal', 'latency', '--arrivals', 'Infinity').ended).toMatchObject({
+    code: 65,
+    stderr: expect.stringMatching(
+      /The arrivals \S+\/Infinity cannot be read; wanted a number of jobs per second/,
+    ),
+  });
   expect(await start('demo', '--workers', '9').ended).toMatchObject({
     code: 64,
     stderr: expect.stringContaining('--workers is 9, expected a whole number from 1 to 4'),

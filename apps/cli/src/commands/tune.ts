@@ -65,7 +65,7 @@ export const tune = defineCommand({
       grid,
       workers,
       ...(arrivals !== undefined && {
-        arrivals: Number(arrivals) > 0 ? Number(arrivals) : resolve(arrivals),
+        arrivals: isRate(Number(arrivals)) ? Number(arrivals) : resolve(arrivals),
       }),
       ...(report !== undefined && { report: resolve(report) }),
     };
@@ -84,6 +84,9 @@ export const tune = defineCommand({
     return EXIT.ok;
   },
 });
+
+/** What is no rate may be the name of a file. */
+const isRate = (number: number): boolean => number > 0 && Number.isFinite(number);
 
 async function isAgreed({ ask }: Terminal): Promise<boolean> {
   return /^y(?:es)?$/i.test((await ask?.('Enter this in models.yaml? [y/N] ')) ?? '');
