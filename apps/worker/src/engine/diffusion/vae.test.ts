@@ -54,6 +54,24 @@ test('Half precision decodes the same picture to within a few levels', async () 
   expect(Math.max(...half.map((level, i) => Math.abs(level - exact[i])))).toBeLessThanOrEqual(3);
 });
 
+test('A picture keeps its latent until its last piece, also when another one is decoded in between', async () => {
+  const whole = fakeDecoder((latent) => latent);
+  // Reads its input after the first piece, as a session does that repeats a failed run.
+  const session: RuntimeSession = {
+    ...whole,
+    async *runInPieces(feeds) {
+      yield;
+      return whole.run(feeds);
+    },
+  };
+  const vae = await openVae(session, { scalingFactor: 1, shiftFactor: 0 });
+  const size = { height: 1, width: 1 };
+  const run = vae.decodeInPieces(Float32Array.of(1, 1, 1), size);
+  expect((await run.next()).done).toBe(false);
+  expect(await vae.decode(Float32Array.of(-1, -1, -1), size)).toEqual(Uint8Array.of(0, 0, 0));
+  expect(await run.next()).toEqual({ done: true, value: Uint8Array.of(255, 255, 255) });
+});
+
 test('Latents are unscaled and shifted; pixels are interleaved, rounded and clamped', async () => {
   const vae = await openVae(
     fakeDecoder((latent) => latent),

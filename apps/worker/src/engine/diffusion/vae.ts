@@ -2,7 +2,6 @@
 import { LehrError } from '@lehr/shared';
 import { expectInputs, expectOutput, expectSize, expectType } from '../runtime/graph-values.ts';
 import { finish, runInPieces } from '../runtime/pieced-session.ts';
-import { RowStack } from '../runtime/row-stack.ts';
 import type { RuntimeSession } from '../runtime/runtime.ts';
 import {
   elementCount,
@@ -97,7 +96,6 @@ export class Vae {
   readonly scaleFactor: number;
   #session: RuntimeSession;
   readonly #graph: VaeGraph;
-  readonly #stack = new RowStack();
 
   constructor(session: RuntimeSession, graph: VaeGraph) {
     this.#session = session;
@@ -122,7 +120,8 @@ export class Vae {
     const { input, type, output, scalingFactor, shiftFactor } = this.#graph;
     const dims = [1, this.latentChannels, height / this.scaleFactor, width / this.scaleFactor];
     const own = latent.map((value) => value / scalingFactor + shiftFactor);
-    const feeds = { [input]: this.#stack.stack(type, [own], dims) };
+    // A tensor of this picture alone: between two pieces, others are decoded.
+    const feeds = { [input]: floatTensor(type, own, dims) };
     const results = yield* runInPieces(this.#session, feeds, [output]);
     const values = floatValues(results[output]);
     if (findBadRows([values]).length > 0) {
