@@ -102,6 +102,15 @@ test('A text model that differs too much in int8 is refused with the difference,
   expect(await filesOf(folder)).toEqual(before);
 });
 
+test('A conversion that is refused leaves the variant that an earlier one made', async () => {
+  const folder = await unpacked('roberta-fill-mask');
+  await convert(folder, 'fp16');
+  const before = await filesOf(folder);
+  await expect(convert(folder, 'int8')).rejects.toMatchObject({ code: 'model-unavailable' });
+  expect(await filesOf(folder)).toEqual(before);
+  expect(await undoConversion(folder)).toBe(true);
+});
+
 test('A value that half precision cannot hold is refused by name, also where the CPU computes it in float32', async () => {
   const folder = await unpacked('bert-sentences');
   const path = join(folder, 'model.onnx');

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { LehrError } from '@lehr/shared';
 import { DRAFT_VARIANT } from '../../folder/files-state.ts';
 import { keptFile } from '../../folder/prepared-manifest.ts';
-import { type ConvertedManifest, removeConverted, writeConverted } from './manifest.ts';
+import { type ConvertedManifest, convertedIn, removeConverted, writeConverted } from './manifest.ts';
 
 export interface Conversion<Compared> {
   /** Paths of the graphs below the folder, without `.onnx`. */
@@ -34,15 +34,16 @@ export interface ConvertedGraph {
 }
 
 /**
- * Replaces what an earlier conversion made, and never another file. Throws LehrError `conflict` when the folder has such a variant of its
- * own, and what `write` and `compare` throw; nothing of the variant stays then.
+ * Replaces what an earlier conversion made, once the new graphs are compared, and never another file. Throws LehrError `conflict` when the folder
+ * has such a variant of its own, and what `write` and `compare` throw; the folder is as before then.
  */
 export async function convertVariant<Compared extends Pick<ConvertedManifest, 'difference' | 'tolerance'>>(
   folder: string,
   { graphs: originals, precision, write, compare }: Conversion<Compared>,
 ): Promise<Compared & { readonly graphs: readonly ConvertedGraph[] }> {
-  await undoConversion(folder);
-  const graphs = originals.map((name) => namesOf(folder, name, VARIANTS[precision]));
+  await removeDrafts(folder);
+  const earlier = (await convertedIn(folder)) ?? [];
+  const graphs = originals.map((name) => namesOf(folder, name, VARIANTS[precision], earlier));
   try {
     const made: ConvertedGraph[] = [];
     for (const { graph, draft, result } of graphs) {
@@ -53,7 +54,7 @@ export async function convertVariant<Compared extends Pick<ConvertedManifest, 'd
     const compared = await compare();
     const { difference, tolerance } = compared;
     const kept = async (path: string, result = path) => ({ ...(await keptFile(folder, path)), path: result });
-    await writeConverted(folder, {
+    const manifest: ConvertedManifest = {
       format: 1,
       made_at: new Date().toISOString(),
       precision,
@@ -61,7 +62,9 @@ export async function convertVariant<Compared extends Pick<ConvertedManifest, 'd
       results: await Promise.all(graphs.map(({ draft, result }) => kept(draft, result))),
       difference,
       tolerance,
-    });
+    };
+    await removeConverted(folder);
+    await writeConverted(folder, manifest);
     for (const { draft, result } of graphs) await rename(join(folder, draft), join(folder, result));
     return { ...compared, graphs: made };
   } finally {
@@ -88,6 +91,7 @@ function namesOf(
   folder: string,
   name: string,
   variant: string,
+  earlier: readonly string[],
 ): { readonly graph: string; readonly draft: string; readonly result: string } {
   const names = {
     graph: `${name}.onnx`,
@@ -96,7 +100,7 @@ function namesOf(
   };
   const [original, result] = [join(folder, names.graph), join(folder, names.result)];
   if (!existsSync(original)) throw new LehrError('model-unavailable', `${original} is not there.`);
-  if (existsSync(result))
+  if (existsSync(result) && !earlier.includes(names.result))
     throw new LehrError('conflict', `${result} is already there, and Lehr did not make it.`);
   return names;
 }

@@ -47,15 +47,26 @@ const isCopy = ({ sources, results }: ConvertedManifest): boolean =>
 export async function removeConverted(folder: string): Promise<boolean> {
   const path = join(folder, CONVERTED_MANIFEST);
   await rm(`${path}.tmp`, { force: true });
-  if (!existsSync(path)) return false;
-  const manifest = await readConverted(folder);
-  if (!manifest) throw new LehrError('conflict', `${path} is not a manifest of this version of Lehr.`);
-  if (isCopy(manifest)) return false;
-  for (const result of manifest.results) {
-    if (await isUnchanged(folder, result)) await rm(join(folder, result.path));
-  }
+  const results = await convertedIn(folder);
+  if (!results) return false;
+  for (const result of results) await rm(join(folder, result));
   await rm(path);
   return true;
+}
+
+/**
+ * The paths of the graphs that Lehr made beside their originals, without those that were changed since. Undefined when it made none. Throws as
+ * removeConverted does.
+ */
+export async function convertedIn(folder: string): Promise<readonly string[] | undefined> {
+  const path = join(folder, CONVERTED_MANIFEST);
+  if (!existsSync(path)) return undefined;
+  const manifest = await readConverted(folder);
+  if (!manifest) throw new LehrError('conflict', `${path} is not a manifest of this version of Lehr.`);
+  if (isCopy(manifest)) return undefined;
+  const own: string[] = [];
+  for (const result of manifest.results) if (await isUnchanged(folder, result)) own.push(result.path);
+  return own;
 }
 
 /** Undefined when there is none, or none that this version can read. */
