@@ -41,9 +41,8 @@ export class Backlog {
   /** `model` is `name@version`. */
   async ahead(queue: string, model: string, priority: PriorityClass): Promise<Ahead> {
     // One after the other: both are nearly always there, and Promise.all would take longer than all the rest.
-    const loading = this.#loads.get();
+    const loads = await this.#loads.get();
     const fleet = await this.#fleet.workers();
-    const loads = await loading;
     const computed = this.#computed.get(loads) ?? new Map<string, Ahead>();
     this.#computed.set(loads, computed);
     const name = `${priority} ${queue}`;

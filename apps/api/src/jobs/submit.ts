@@ -156,9 +156,8 @@ async function resolve(
   inlineAudio: MediaContext['inlineAudio'],
 ): Promise<Resolution> {
   if (request.type === 'retry') return resolveRetry(parts, job, request);
-  const choosing = parts.rollouts.recent();
+  const rollouts = await parts.rollouts.recent();
   const fleet = await parts.fleet.workers();
-  const rollouts = await choosing;
   const context = { tenant, keyId, job, name: 'audio', inlineAudio, fleet, rollouts };
   return request.type === 'workflow' || request.type === 'speech-to-image'
     ? resolveWorkflow(parts, context, request)
