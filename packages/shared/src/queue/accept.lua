@@ -2,7 +2,7 @@
 --
 -- These texts are put before this one when it is loaded (acceptance.ts): the function `store` (records/planned.lua, move-effects.lua and
 -- create.lua); the function `admit` (fair-wait.lua, budget.lua and admit.lua); BullMQ's script that adds a job with a priority as the
--- function `bull_add`, and place.lua as `place`. These two have KEYS and ARGV of their own. KEPT says how long BullMQ keeps a finished job.
+-- function `bull_add`, and place.lua as `place`. These two take KEYS and ARGV. KEPT says how long BullMQ keeps a finished job.
 --
 -- KEYS[1]  <prefix>:live
 -- KEYS[2]  <prefix>:waiting:<model>; absent for a queue that is no group queue

@@ -1,5 +1,5 @@
 /**
- * BullMQ's own scripts as Lua functions, for scripts that do more in the same round trip. Each function has KEYS and ARGV of its own. The
+ * BullMQ's own scripts as Lua functions, for scripts that do more in the same round trip. Each function takes KEYS and ARGV. The
  * package has no types for these files, and shows its scripts nowhere else; test/queue/bullmq-facts.test.ts checks what they are relied on for.
  */
 import { createRequire } from 'node:module';

@@ -2,7 +2,7 @@
 --
 -- These texts are put before this one when it is loaded (attempt-store.ts): the function `apply` (records/transition.lua, which describes KEYS
 -- and ARGV[1] and ARGV[3]), `reprice` (reprice.lua), KEPT, and BullMQ's script that ends a job as the function `bull_finish`. The last two
--- functions have KEYS and ARGV of their own.
+-- functions take KEYS and ARGV.
 --
 -- ARGV[2]  JSON {queue, move, charge?, is_node?}: a move of transition.lua that ends the job under its lease; `charge` has the keys and args of
 --          reprice; the BullMQ job of a node of a workflow stays, because the next nodes must come before its end

@@ -13,7 +13,7 @@
 --   {'stale'}        the job is over, or another attempt has it
 --   {'refused', ms}  nothing charged: the other jobs of the key owe this much, which is more than refills in a minute
 --
--- budget.lua is put before this text, which is a function with KEYS and ARGV of its own (reprice.ts).
+-- budget.lua is put before this text, which is a function that takes KEYS and ARGV (reprice.ts).
 
 local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)

@@ -1,7 +1,7 @@
 -- Claims jobs of one group queue and starts an attempt of each, in one round trip. Each job is claimed and started whole, or not at all.
 --
 -- These texts are put before this one when it is loaded (attempt-store.ts): the function `apply` (records/transition.lua, which describes KEYS
--- and ARGV[1] and ARGV[3]), and BullMQ's script that takes the next job as the function `bull_take`, which has KEYS and ARGV of its own.
+-- and ARGV[1] and ARGV[3]), and BullMQ's script that takes the next job as the function `bull_take`, which takes KEYS and ARGV.
 --
 -- ARGV[2]  JSON {queue, worker, lease_ms, leases, first?}: a lease token for each job that may be claimed; `first` is a job that is claimed
 --          before all others, if it still waits
