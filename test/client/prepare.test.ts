@@ -24,7 +24,7 @@ test('lehr models prepare keeps verified graphs beside a model, or in a copy of 
   const { folder, lehr } = await tiny();
   const prepared = await lehr('prepare', 'tiny@1');
   expect(prepared).toMatchObject({ code: 0, stderr: '' });
-  expect(prepared.stdout).toMatch(/^unet\/model\.onnx +yes +yes +\S+ +1e-4 +[\d.]+ [kM]B$/m);
+  expect(prepared.stdout).toMatch(/^unet\/model\.onnx +yes +yes +\S+ +1e-5 +[\d.]+ [kM]B$/m);
   expect(prepared.stdout).toMatch(/^vae_decoder\/model\.onnx +no +yes /m);
   expect((await lehr('check', folder)).stdout).toMatch(/^unet\/model\.onnx \(rewired\) \(prepared\) +cpu /m);
 

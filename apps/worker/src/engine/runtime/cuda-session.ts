@@ -4,7 +4,7 @@
  */
 import { fuseForCuda } from '@lehr/onnx-model';
 import { LehrError } from '@lehr/shared';
-import { largestShare, toleranceOf } from './agreement.ts';
+import { disagreement, largestShare, TOLERANCE } from './agreement.ts';
 import { readGraph, rewrittenSource } from './external-data.ts';
 import { type Opening, reopening } from './fused-session.ts';
 import { finish, runInPieces } from './pieced-session.ts';
@@ -112,11 +112,8 @@ class CudaSession implements RuntimeSession {
     try {
       const session = await open();
       const wanted = await session.run(feeds, names).finally(() => session.close());
-      const share = largestShare(wanted, outputs);
-      const allowed = toleranceOf('cuda', wanted);
-      return share <= allowed
-        ? undefined
-        : `with them, it differs by ${share} of its largest value, at most ${allowed} allowed`;
+      const problem = disagreement(largestShare(wanted, outputs), TOLERANCE.float16);
+      return problem && `with them, ${problem}`;
     } catch (error) {
       return `it cannot be compared: ${messageOf(error)}`;
     }

@@ -11,6 +11,7 @@ import {
   findAttentions,
   fuseAttentions,
 } from '@lehr/onnx-model';
+import { disagreement, shareOfDifference, TOLERANCE } from './agreement.ts';
 import { type AttentionInputs, attentionOf } from './attention-reference.ts';
 import { readGraph, rewrittenSource } from './external-data.ts';
 import type { Fusion, GraphSource } from './runtime.ts';
@@ -74,8 +75,6 @@ async function compareAll(
 
 /** Rows, and tokens of the queries and of the keys: different, so that an attention that mixes them up is noticed. */
 const [ROWS, QUERIES, KEYS] = [2, 6, 10];
-/** As a share of the largest value. Another order of additions changes float32 by less. */
-const TOLERANCE = 1e-5;
 /** Half of the last bit of half precision, as a share of a value. */
 const HALF_ROUNDING = 2 ** -11;
 /** Exporters hide a token with it, in a mask in float32. */
@@ -92,12 +91,13 @@ async function problemOf(
   try {
     const inputs = inputsOf(attention);
     const feeds = feedsOf(inputs, attention);
-    const original = floatValues(await run(piece.original(), feeds));
-    const fused = floatValues(await run(piece.fused(), feeds));
+    const original = await run(piece.original(), feeds);
+    const fused = await run(piece.fused(), feeds);
     const problem = isHalf
-      ? furtherFrom(attentionOf(inputs, attention), original, fused)
-      : differs(original, fused);
-    if (problem !== undefined || !isHalf) return problem;
+      ? furtherFrom(attentionOf(inputs, attention), floatValues(original), floatValues(fused))
+      : disagreement(shareOfDifference(original, fused), TOLERANCE.float32);
+    if (problem !== undefined) return `fused, ${problem}`;
+    if (!isHalf) return undefined;
     const large = feedsOf(overflowing(attention), attention);
     return allFinite(floatValues(await run(piece.fused(), large)))
       ? undefined
@@ -107,20 +107,13 @@ async function problemOf(
   }
 }
 
-function differs(original: Float32Array, fused: Float32Array): string | undefined {
-  const share = largestDifference(original, fused) / largestOf(original);
-  return share <= TOLERANCE
-    ? undefined
-    : `fused, it differs by ${share} of its largest value, at most ${TOLERANCE} allowed`;
-}
-
 /** In half precision both differ from the exact result; the fused one may not differ more. */
 function furtherFrom(exact: Float32Array, original: Float32Array, fused: Float32Array): string | undefined {
   const allowed = largestDifference(exact, original) + HALF_ROUNDING * largestOf(exact);
   const error = largestDifference(exact, fused);
   return error <= allowed
     ? undefined
-    : `fused, it differs by ${error} from the exact result, at most ${allowed} allowed`;
+    : `it differs by ${error} from the exact result, at most ${allowed} allowed`;
 }
 
 /** The product of each query and key is twice the largest number of half precision, before it is scaled. */

@@ -1,7 +1,9 @@
 import { appendFile, cp, readdir, readFile, rm, utimes, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { writeTinyDiffusion, writeTinyWhisper } from '@lehr/demo-models';
+import { DATA_TYPE, decode, encode } from '@lehr/onnx-model';
 import { expect, test } from 'vitest';
+import { unpackFixture } from '../../../../../../test/support/diffusion-fixtures.ts';
 import { unpackTextFixture } from '../../../../../../test/support/text-fixtures.ts';
 import { tempFolder } from '../../../../../../test/support/tiny-models.ts';
 import { openDiffusionModel } from '../../diffusion/folder/diffusion-folder.ts';
@@ -49,6 +51,54 @@ test('A prepared graph has its attentions fused, and is compared with the graph 
   expect(graphs[0].difference).toBeLessThan(1e-5);
   // The one that its inputs and outputs are taken from.
   expect(loaded[0]).toBe(false);
+});
+
+/** Multiplies the only output of a graph that ONNX Runtime saved. */
+async function scaleOutput(path: string, by: number): Promise<void> {
+  const model = decode('ModelProto', await readFile(path));
+  const { graph } = model;
+  const [output] = graph?.output ?? [];
+  if (!graph || !output?.name) throw new Error(`${path} has no output.`);
+  const { name } = output;
+  for (const each of graph.node ?? [])
+    each.output = each.output?.map((value) => (value === name ? 'exact' : value));
+  const scale = { name: 'scale', dims: [], dataType: DATA_TYPE.float32, floatData: [by] };
+  graph.node?.push({ opType: 'Mul', name: 'planted', input: ['exact', 'scale'], output: [name] });
+  graph.initializer?.push(scale);
+  await writeFile(path, encode('ModelProto', model));
+}
+
+test.each([
+  [1.00005, false],
+  [1.000005, true],
+])(
+  'A float32 graph is kept when its outputs differ by at most 0.00001 of the largest value: times %f',
+  async (by, isKept) => {
+    const folder = await tempFolder('prepared');
+    unpackTextFixture('bert-classes', folder, 'onnx');
+    const planting: InferenceRuntime = {
+      ...onnxRuntime,
+      async load(graph, options) {
+        const session = await onnxRuntime.load(graph, options);
+        if (options.saveOptimized !== undefined) await scaleOutput(options.saveOptimized, by);
+        return session;
+      },
+    };
+    const { graphs } = await prepareFolder('text', folder, planting, CPU);
+    expect(graphs).toMatchObject([{ tolerance: 1e-5, difference: expect.closeTo(by - 1, 5) }]);
+    expect(graphs[0].optimized !== undefined).toBe(isKept);
+  },
+);
+
+test('A graph in half precision whose inputs and outputs are float32 is kept as one in half precision', async () => {
+  const folder = await tempFolder('prepared');
+  unpackFixture('sd15-fp16-converted', folder);
+  const { graphs } = await prepareFolder('diffusion', folder, onnxRuntime, CPU);
+  expect(graphs.map(({ graph, tolerance, optimized }) => [graph, tolerance, optimized?.length])).toEqual([
+    ['text_encoder/model.onnx', 1e-5, 2],
+    ['unet/model.onnx', 0.02, 2],
+    ['vae_decoder/model.onnx', 1e-5, 2],
+  ]);
 });
 
 const ALL = ['text_encoder', 'unet', 'vae_decoder'];

@@ -17,6 +17,7 @@ import {
   processor,
 } from '../../folder/prepared-manifest.ts';
 import { largestShare, toleranceOf } from '../../runtime/agreement.ts';
+import { readGraph } from '../../runtime/external-data.ts';
 import type { InferenceRuntime, LoadOptions } from '../../runtime/runtime.ts';
 import type { Tensor } from '../../runtime/tensor.ts';
 import { type FolderOptions, openFolder } from '../open-folder.ts';
@@ -125,7 +126,7 @@ async function prepareGraph(
   const outputs = await outputsOf(join(folder, path), run, options, runtime).catch(() => undefined);
   if (!outputs) return prepared;
   const difference = largestShare(run.outputs, outputs);
-  const tolerance = toleranceOf(options.providers[0], { ...run.feeds, ...run.outputs });
+  const tolerance = toleranceOf(options.providers[0], readGraph(source));
   if (!(difference <= tolerance)) return { ...prepared, difference, tolerance };
   const files = [path, `${path}.data`].filter((each) => existsSync(join(folder, each)));
   const optimized = await Promise.all(files.map((each) => keptFile(folder, each)));
