@@ -5,6 +5,7 @@ import { openForCuda } from '../../apps/worker/src/engine/runtime/cuda-session.t
 import { onnxRuntime } from '../../apps/worker/src/engine/runtime/onnx.ts';
 import type { GraphSource, RuntimeSession } from '../../apps/worker/src/engine/runtime/runtime.ts';
 import { floatTensor, floatValues, type Tensor } from '../../apps/worker/src/engine/runtime/tensor.ts';
+import { decode } from '../../packages/onnx-model/src/index.ts';
 import { LehrError } from '../../packages/shared/src/index.ts';
 import { shared } from '../support/cleanup.ts';
 import { unpackFixture } from '../support/diffusion-fixtures.ts';
@@ -81,6 +82,40 @@ test('A card that computes an operator wrongly serves the graph as it was given,
   const [, share] = said.exec(session.fusion?.cuda?.problem ?? '') ?? [];
   expect(Number(share)).toBeCloseTo(0.25, 5);
   expect(open).toEqual({ given: 1, rewritten: 0 });
+  await session.close();
+});
+
+const namesOf = ({ bytes }: GraphSource, operator: string): string[] =>
+  (bytes ? decode('ModelProto', bytes).graph?.node : [])
+    ?.filter(({ opType }) => opType === operator)
+    .map(({ name }) => name ?? '') ?? [];
+
+test('Nodes that a card refuses by name, one as it opens the graph and one as it runs it, are as exported, and all others serve', async () => {
+  const { open, openOnCard } = card((value) => value);
+  const odd: { norm?: string; sum?: string } = {};
+  const messages = () => ({
+    norm: `Node (${odd.norm}) Op (GroupNorm) [TypeInferenceError] channels are no multiple of groups`,
+    sum: `Non-zero status code returned while running SkipGroupNorm node. Name:'${odd.sum}' Status Message: skip shape is not expected`,
+  });
+  const session = await openForCuda({ path: decoder.path }, async (source) => {
+    const [norms, sums] = [namesOf(source, 'GroupNorm'), namesOf(source, 'SkipGroupNorm')];
+    odd.norm ??= norms[2];
+    odd.sum ??= sums[3];
+    if (norms.includes(odd.norm)) throw new Error(messages().norm);
+    const opened = await openOnCard(source);
+    const run: RuntimeSession['run'] = async (feeds) => {
+      if (sums.includes(odd.sum ?? '')) throw new LehrError('engine-failed', messages().sum);
+      return opened.run(feeds);
+    };
+    return { ...opened, run };
+  });
+  const values = valuesOf(await session.run({ latent_sample: LATENT }));
+  expect(session.fusion?.cuda).toEqual({
+    operators: { ...OPERATORS, GroupNorm: 18, SkipGroupNorm: 9 },
+    left: { [messages().norm]: 'GroupNorm', [messages().sum]: 'SkipGroupNorm' },
+  });
+  for (const [i, value] of values.entries()) expect(value).toBeCloseTo(decoder.wanted[i], 4);
+  expect(open).toEqual({ given: 0, rewritten: 1 });
   await session.close();
 });
 

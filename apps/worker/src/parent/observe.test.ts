@@ -59,6 +59,8 @@ test('Operators of CUDA that a graph runs without count as exported, beside its 
     { ...labels, graph: 'other' },
     { ...fusion, cuda: { ...cuda, problem: 'it differs' } },
   );
+  const left = { 'of node 1': 'GroupNorm', 'of node 2': 'BiasAdd', 'of node 3': 'BiasAdd' };
+  showFusions(metrics, { ...labels, graph: 'some' }, { ...fusion, cuda: { ...cuda, left } });
   const text = await page.render();
   const of = (graph: string, operator: string, form: string) =>
     `lehr_model_fusions{model="brush",version="1",graph="${graph}",operator="${operator}",form="${form}"}`;
@@ -66,5 +68,9 @@ test('Operators of CUDA that a graph runs without count as exported, beside its 
   expect(text).toContain(`${of('unet', 'NhwcConv', 'exported')} 0\n`);
   expect(text).toContain(`${of('other', 'NhwcConv', 'fused')} 0\n`);
   expect(text).toContain(`${of('other', 'NhwcConv', 'exported')} 97\n`);
+  expect(text).toContain(`${of('some', 'GroupNorm', 'fused')} 16\n`);
+  expect(text).toContain(`${of('some', 'GroupNorm', 'exported')} 1\n`);
+  expect(text).toContain(`${of('some', 'BiasAdd', 'fused')} 0\n`);
+  expect(text).toContain(`${of('some', 'BiasAdd', 'exported')} 2\n`);
   expect(text).toContain(`${of('other', 'MultiHeadAttention', 'fused')} 32\n`);
 });

@@ -202,9 +202,12 @@ export function showFusions(
   };
   const exported = Object.values(left).reduce((sum, count) => sum + count, 0);
   if (attentions + exported > 0) show('MultiHeadAttention', attentions, exported);
-  for (const [operator, count] of Object.entries(cuda?.operators ?? {})) {
-    const isFused = cuda?.problem === undefined;
-    show(operator, isFused ? count : 0, isFused ? 0 : count);
+  const { operators = {}, left: refused = {}, problem } = cuda ?? {};
+  const refusals = Object.values(refused);
+  for (const operator of new Set([...Object.keys(operators), ...refusals])) {
+    const count = operators[operator] ?? 0;
+    if (problem === undefined) show(operator, count, refusals.filter((each) => each === operator).length);
+    else show(operator, 0, count);
   }
 }
 

@@ -20,7 +20,7 @@ import { fusedNode } from './replace-nodes.ts';
 const WIDTHS = [2560, 5120, 10_240];
 
 export const biasSplitGelus: Pattern = (graph) =>
-  graph.all('Mul').flatMap((product, i) => {
+  graph.all('Mul').flatMap((product) => {
     const halves = gated(graph, product);
     const part = graph.index.producer(halves?.left ?? '');
     const sum = graph.index.producedBy(part?.input?.[0] ?? '', 'Add');
@@ -29,7 +29,7 @@ export const biasSplitGelus: Pattern = (graph) =>
     if (!halves || !bias || !WIDTHS.includes(width) || !areHalves(graph, halves, width)) return [];
     const result = product.output?.[0] ?? '';
     const ends = [[bias.other, bias.weight.name], [result]] as const;
-    return [{ at: product, nodes: [fusedNode('BiasSplitGelu', `lehr.gate.${i}`, ends)] }];
+    return [{ at: product, nodes: [fusedNode('BiasSplitGelu', `lehr.gate.${result}`, ends)] }];
   });
 
 interface Halves {

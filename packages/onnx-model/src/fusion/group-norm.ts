@@ -43,12 +43,12 @@ interface Norm {
 export const groupNorms: Pattern = (graph) => {
   const norms = graph.nodes.flatMap((each) => asOneNode(graph, each) ?? asInstances(graph, each) ?? []);
   const taken = new Set<NodeProto>();
-  return norms.map((norm, i) => {
+  return norms.map((norm) => {
     const sum = sumOf(graph, norm.x);
     // A sum that two of them read is made by the first.
     const isFree = sum && !taken.has(sum.node);
     if (isFree) taken.add(sum.node);
-    return fuse(graph, norm, `lehr.group-norm.${i}`, isFree ? sum : undefined);
+    return fuse(graph, norm, isFree ? sum : undefined);
   });
 };
 
@@ -128,9 +128,10 @@ function flatOf({ index, known }: ReadGraph, value: string): string | undefined 
   return axes.sort().join() === '2,3' ? at : undefined;
 }
 
-function fuse(graph: ReadGraph, norm: Norm, name: string, sum: Sum | undefined): Replacement {
+function fuse(graph: ReadGraph, norm: Norm, sum: Sum | undefined): Replacement {
   const silu = siluOf(graph, norm.last.output?.[0] ?? '');
   const result = (silu ?? norm.last).output?.[0] ?? '';
+  const name = `lehr.group-norm.${result}`;
   const [scale, shift] = ['scale', 'shift'].map((each) => `${name}.${each}`);
   const attributes = [
     intOf('groups', norm.groups),

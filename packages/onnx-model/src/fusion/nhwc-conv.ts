@@ -16,9 +16,10 @@ export const nhwcConvs: Pattern = (graph) =>
   graph
     .all('Conv')
     .filter((conv) => isKnown(graph, conv))
-    .map((conv, i) => {
+    .map((conv) => {
       const [x = '', weight = '', ...bias] = conv.input ?? [];
-      const name = `lehr.conv.${i}`;
+      const [result = ''] = conv.output ?? [];
+      const name = `lehr.conv.${result}`;
       const inputs = [`${name}.x`, `${name}.weight`, ...bias];
       const kernel = graph.weight(weight)?.dims.slice(2) ?? [];
       const others = (conv.attribute ?? []).filter((each) => each.name !== 'kernel_shape');
@@ -31,7 +32,7 @@ export const nhwcConvs: Pattern = (graph) =>
           [inputs, [`${name}.result`]],
           [...others, { name: 'kernel_shape', type: ATTRIBUTE_TYPE.ints, ints: kernel }],
         ),
-        channelsFirst(`${name}.result`, conv.output?.[0] ?? ''),
+        channelsFirst(`${name}.result`, result),
       ];
       return { at: conv, nodes };
     });

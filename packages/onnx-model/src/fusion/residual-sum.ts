@@ -21,14 +21,14 @@ import { floatOf, fusedNode } from './replace-nodes.ts';
 const WIDTHS = [320, 640, 1280];
 
 export const residualSums: Pattern = (graph) =>
-  graph.all('Add').flatMap((sum, i) => {
+  graph.all('Add').flatMap((sum) => {
     const terms = termsOf(graph, sum);
     if (!terms) return [];
     const { product, bias, residual, width } = terms;
     const result = sum.output?.[0] ?? '';
     const norm = graph.index.readers(result).flatMap((each) => asNorm(graph, each, result, width) ?? [])[0];
     if (norm) {
-      const name = `lehr.skip-norm.${i}`;
+      const name = `lehr.skip-norm.${result}`;
       const ends = [
         [product, residual, ...norm.weights, bias],
         [norm.result, '', '', result],
@@ -38,7 +38,7 @@ export const residualSums: Pattern = (graph) =>
     }
     if (!WIDTHS.includes(width)) return [];
     const ends = [[product, bias, residual], [result]] as const;
-    return [{ at: sum, nodes: [fusedNode('BiasAdd', `lehr.bias-add.${i}`, ends)] }];
+    return [{ at: sum, nodes: [fusedNode('BiasAdd', `lehr.bias-add.${result}`, ends)] }];
   });
 
 interface Terms {

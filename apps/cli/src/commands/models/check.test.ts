@@ -12,6 +12,11 @@ test('Of a graph, it says what is fused and why other parts are not', () => {
     'attentions  1 fused',
     'operators   19 GroupNorm, 35 NhwcConv',
   ]);
+  const some = { operators, left: { 'skip shape is not expected': 'GroupNorm' } };
+  expect(fusionLines({ attentions: 0, left: {}, cuda: some })).toEqual([
+    'operators   19 GroupNorm, 35 NhwcConv',
+    'operators   1 GroupNorm as exported: skip shape is not expected',
+  ]);
   const problem = 'the graph does not open with them: no kernel';
   expect(fusionLines({ attentions: 0, left: {}, cuda: { operators, problem } })).toEqual([
     `operators   as exported: ${problem}`,

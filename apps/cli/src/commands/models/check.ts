@@ -50,6 +50,9 @@ export const fusionLines = ({ attentions, left, cuda }: NonNullable<GraphCheck['
   ...(attentions > 0 || !cuda ? [`attentions  ${attentions} fused`] : []),
   ...Object.entries(left).map(([reason, count]) => `attentions  ${count} as exported: ${reason}`),
   ...(cuda ? [`operators   ${cudaText(cuda)}`] : []),
+  ...Object.entries(cuda?.left ?? {}).map(
+    ([reason, operator]) => `operators   1 ${operator} as exported: ${reason}`,
+  ),
 ];
 
 const cudaText = ({ operators, problem }: CudaFusion): string =>

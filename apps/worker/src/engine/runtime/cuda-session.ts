@@ -1,36 +1,33 @@
 /**
  * A session on CUDA whose graph has the operators that ONNX Runtime has there only. Nothing is trusted: the graph as it was given repeats the first run,
- * which is part of opening a model. With the operators it serves when both agree; as it was given when not, and when it does not open or run.
+ * which is part of opening a model. With the operators it serves when both agree; as it was given when not, and when it does not open or run. A node that
+ * ONNX Runtime refuses by its name, as it opens the graph or in that first run, is as it was given, and the others serve.
  */
-import { fuseForCuda } from '@lehr/onnx-model';
 import { LehrError } from '@lehr/shared';
 import { disagreement, largestShare, TOLERANCE } from './agreement.ts';
-import { readGraph, rewrittenSource } from './external-data.ts';
+import { CudaOperators } from './cuda-operators.ts';
 import { type Opening, reopening } from './fused-session.ts';
 import { finish, runInPieces } from './pieced-session.ts';
-import type { CudaFusion, Fusion, GraphSource, Placement, RuntimeSession, ValueInfo } from './runtime.ts';
+import type { Fusion, GraphSource, Placement, RuntimeSession, ValueInfo } from './runtime.ts';
 import type { Tensor } from './tensor.ts';
 
 /** Throws what opening the graph as it is given throws. */
 export async function openForCuda(graph: GraphSource, open: Opening['open']): Promise<RuntimeSession> {
-  const stored = readGraph(graph);
-  const operators = fuseForCuda(stored);
-  if (Object.keys(operators).length === 0) return open(graph);
+  const operators = new CudaOperators(graph, open);
   try {
-    const session = await open(rewrittenSource(graph, stored));
-    return new CudaSession(
-      session,
-      { operators },
-      { compare: () => open(graph), later: reopening(graph, open) },
-    );
-  } catch (error) {
-    return new CudaSession(await open(graph), {
-      operators,
-      problem: `the graph does not open with them: ${messageOf(error)}`,
+    const session = await operators.open();
+    if (!operators.fusion) return session;
+    return new CudaSession(session, operators, {
+      compare: () => open(graph),
+      later: reopening(graph, open),
     });
+  } catch (error) {
+    operators.giveUp(notOpening(error));
+    return new CudaSession(await open(graph), operators);
   }
 }
 
+const notOpening = (error: unknown): string => `the graph does not open with them: ${messageOf(error)}`;
 const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));
 
 /** Both open the graph as it was given. */
@@ -50,18 +47,18 @@ class CudaSession implements RuntimeSession {
   readonly inputs: readonly ValueInfo[];
   readonly outputs: readonly ValueInfo[];
   #session: RuntimeSession;
-  #cuda: CudaFusion;
+  readonly #operators: CudaOperators;
   #isCompared: boolean;
   /** Absent when the graph is open as it was given. */
   #given: Given | undefined;
 
-  constructor(session: RuntimeSession, cuda: CudaFusion, given?: Given) {
+  constructor(session: RuntimeSession, operators: CudaOperators, given?: Given) {
     this.provider = session.provider;
     this.refusals = session.refusals;
     this.inputs = session.inputs;
     this.outputs = session.outputs;
     this.#session = session;
-    this.#cuda = cuda;
+    this.#operators = operators;
     this.#given = given;
     this.#isCompared = !given;
   }
@@ -71,7 +68,8 @@ class CudaSession implements RuntimeSession {
   }
 
   get fusion(): Fusion {
-    return { attentions: 0, left: {}, cuda: this.#cuda };
+    const cuda = this.#operators.fusion;
+    return { attentions: 0, left: {}, ...(cuda && { cuda }) };
   }
 
   get pieces(): number | undefined {
@@ -94,13 +92,26 @@ class CudaSession implements RuntimeSession {
     } catch (error) {
       if (!(error instanceof LehrError) || error.code !== 'engine-failed') throw error;
       problem = `the graph does not run with them: ${error.message}`;
+      if (!this.#isCompared && this.#operators.leave(error)) problem = await this.#openAgain();
+      if (problem === undefined) return yield* this.runInPieces(feeds, names);
     }
     // Never two of them at a time from here on: their weights may fill the card.
     this.#given = undefined;
     await this.#session.close();
     this.#session = await open();
-    this.#cuda = { ...this.#cuda, problem };
+    this.#operators.giveUp(problem);
     return yield* runInPieces(this.#session, feeds, names);
+  }
+
+  /** Without what its operators can do without. Undefined, or why it does not open. */
+  async #openAgain(): Promise<string | undefined> {
+    try {
+      await this.#session.close();
+      this.#session = await this.#operators.open();
+      return undefined;
+    } catch (error) {
+      return notOpening(error);
+    }
   }
 
   async #compare(

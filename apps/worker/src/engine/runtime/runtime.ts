@@ -64,8 +64,10 @@ export interface Fusion {
 
 /** The operators that ONNX Runtime has on CUDA only (cuda-session.ts). */
 export interface CudaFusion {
-  /** How many nodes of each the graph can have. */
+  /** How many nodes of each the graph has, or with a problem could have. */
   readonly operators: Readonly<Record<string, number>>;
+  /** The operator of each part that is as in the file, by the reason, which names the part. */
+  readonly left?: Readonly<Record<string, string>>;
   /** Why it has none of them. */
   readonly problem?: string;
 }
