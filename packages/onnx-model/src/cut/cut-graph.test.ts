@@ -116,6 +116,37 @@ test('A graph with two outputs stays whole', () => {
   expect(cutGraph(stored, 0.1)).toHaveLength(1);
 });
 
+test('A graph that stays whole has the reason', () => {
+  const whole = (stored: StoredModel, share = 0.1): string | undefined => {
+    const [piece, ...more] = cutGraph(stored, share);
+    expect(more).toEqual([]);
+    return piece.whole;
+  };
+  const several = modelOf(blocks(4), 'b4');
+  several.graph.output = [image('b4'), image('b3')];
+  expect(whole(several)).toBe('it has 2 outputs');
+  const shapeless = modelOf(blocks(4), 'b4');
+  shapeless.graph.output = [{ name: 'b4', type: { tensorType: { elemType: DATA_TYPE.float32 } } }];
+  expect(whole(shapeless)).toBe('its file says no type or shape of its output b4');
+  const parallel = [conv('x', 'a'), conv('x', 'b'), node('Add', ['a', 'b'], 'y')];
+  expect(whole(modelOf(parallel, 'y'))).toBe('nowhere does all that follows need a single value');
+  const reshaped = [
+    node('Reshape', ['x', 'sizes'], 'a'),
+    node('Add', ['a', 'a'], 'b'),
+    node('Relu', ['b'], 'y'),
+  ];
+  const unknown = modelOf(reshaped, 'y');
+  unknown.graph.input?.push({ name: 'sizes', type: { tensorType: { elemType: DATA_TYPE.int64 } } });
+  expect(whole(unknown)).toBe(
+    'nowhere can a value be handed over: a is added to another as it is; the rank of b is not known',
+  );
+  const flat = { ...node('Cast', ['x'], 'a'), attribute: [{ name: 'to', type: 2, i: DATA_TYPE.float16 }] };
+  expect(whole(modelOf([flat, node('Relu', ['a'], 'y')], 'y'))).toBe(
+    'nowhere can a value be handed over: a has another type or rank than the output',
+  );
+  expect(whole(modelOf(blocks(4), 'b4'), 1)).toBe('a piece of that share is the whole');
+});
+
 test('A doubled picture counts four times, so that more nodes are before a cut than after it', () => {
   const scales = {
     name: 'scales',

@@ -21,6 +21,8 @@ export interface GraphPiece {
   readonly made: string;
   readonly nodes: readonly NodeProto[];
   readonly initializers: readonly StoredTensor[];
+  /** Of the only piece, why it is the only one. */
+  readonly whole?: string;
 }
 
 /**
@@ -34,24 +36,39 @@ export function cutGraph(stored: StoredModel, share: number): GraphPiece[] {
   const estimate = new Estimate(stored);
   for (const node of fixed) estimate.visit(node);
   const costs = nodes.map((node) => estimate.visit(node));
-  const [output, ...more] = stored.graph.output ?? [];
-  const wanted = {
-    type: output?.type?.tensorType?.elemType,
-    rank: output?.type?.tensorType?.shape?.dim?.length,
-  };
-  const added = new Set(nodes.flatMap(({ opType, input }) => (opType === 'Add' ? (input ?? []) : [])));
-  const cuts: Cut[] = placesToCut(stored, nodes).flatMap(({ value, after }) => {
-    const { type, rank, elements: size } = estimate.of(value);
-    const fits = more.length === 0 && type === wanted.type && rank === wanted.rank && !added.has(value);
-    return fits ? [{ value, after, size }] : [];
-  });
-  const chosen = chooseCuts(costs, cuts, share);
+  const found = findCuts(stored, nodes, estimate);
+  const chosen = typeof found === 'string' ? [] : chooseCuts(costs, found, share);
+  const whole = typeof found === 'string' ? found : 'a piece of that share is the whole';
   return [...chosen, undefined].map((end, i) => {
     const begin = i === 0 ? undefined : chosen[i - 1];
     const own = nodes.slice((begin?.after ?? -1) + 1, (end?.after ?? nodes.length) + 1);
-    const made = end?.value ?? output?.name ?? '';
-    return { ...pieceOf(stored, fixed, own, made), made, ...(begin && { given: begin.value }) };
+    const made = end?.value ?? stored.graph.output?.[0]?.name ?? '';
+    const piece = { ...pieceOf(stored, fixed, own, made), made, ...(begin && { given: begin.value }) };
+    return chosen.length > 0 ? piece : { ...piece, whole };
   });
+}
+
+/** Where the graph can be cut, or why nowhere. */
+function findCuts(stored: StoredModel, nodes: readonly NodeProto[], estimate: Estimate): Cut[] | string {
+  const [output, ...more] = stored.graph.output ?? [];
+  if (more.length > 0) return `it has ${more.length + 1} outputs`;
+  const { elemType, shape } = output?.type?.tensorType ?? {};
+  if (!elemType || !shape) return `its file says no type or shape of its output ${output?.name}`;
+  const added = new Set(nodes.flatMap(({ opType, input }) => (opType === 'Add' ? (input ?? []) : [])));
+  const cuts: Cut[] = [];
+  const problems: string[] = [];
+  for (const { value, after } of placesToCut(stored, nodes)) {
+    const { type, rank, elements: size } = estimate.of(value);
+    if (added.has(value)) problems.push(`${value} is added to another as it is`);
+    else if (rank === undefined) problems.push(`the rank of ${value} is not known`);
+    else if (type !== elemType || rank !== shape.dim?.length)
+      problems.push(`${value} has another type or rank than the output`);
+    else cuts.push({ value, after, size });
+  }
+  if (cuts.length > 0) return cuts;
+  if (problems.length === 0) return 'nowhere does all that follows need a single value';
+  const rest = problems.length > 3 ? `; and ${problems.length - 3} more` : '';
+  return `nowhere can a value be handed over: ${problems.slice(0, 3).join('; ')}${rest}`;
 }
 
 interface Ordered {

@@ -18,7 +18,8 @@ export async function openPieces(
 ): Promise<RuntimeSession> {
   const stored = readGraph(source);
   const pieces = cutGraph(stored, share);
-  if (pieces.length === 1) throw new Error('nowhere in the graph does all that follows need a single value');
+  const [{ whole }] = pieces;
+  if (whole !== undefined) throw new Error(`it cannot be cut: ${whole}`);
   const { bytes, path } = source;
   const written = bytes
     ? writePieces(stored, pieces, memorySource(bytes))
