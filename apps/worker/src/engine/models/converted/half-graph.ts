@@ -17,7 +17,7 @@ import { LehrError } from '@lehr/shared';
 import { checkExternalData } from '../../runtime/external-data.ts';
 import { allFinite, floatValues, type Tensor } from '../../runtime/tensor.ts';
 import { type ElementTypes, elementTypes, halfNodes } from './half-nodes.ts';
-import { floatsOf, storedWeight, type Weight } from './weights.ts';
+import { checkSize, floatsOf, storedWeight, type Weight } from './weights.ts';
 
 /** Of the float16 form of a value; the name without it is always the float32 form. */
 const HALF = '_lehr_half';
@@ -34,7 +34,7 @@ interface HalfFiles {
 
 /**
  * Reads the graph `from` and writes these files, all in one folder. Returns the names of the values in float16. Throws LehrError `model-unavailable`
- * when nothing in it can be converted.
+ * when nothing in it can be converted, or the weights do not fit into the graph.
  */
 export function writeHalfGraph(from: string, to: HalfFiles): string[] {
   checkExternalData({ path: from });
@@ -52,6 +52,9 @@ export function writeHalfGraph(from: string, to: HalfFiles): string[] {
     const nodes = halfNodes(graph, weights, types);
     if (nodes.size === 0) throw refused('has nothing in float32 that can be in half precision');
     const halved = halvedGraph(graph, weights, nodes, types);
+    const sizeOf = ({ name, bytes }: Weight): number => (halved.weights.has(name) ? bytes / 2 : bytes);
+    const size = weights.reduce((sum, weight) => sum + sizeOf(weight), 0);
+    if (to.data === undefined) checkSize(from, size, 'fp16');
     const initializer =
       to.data === undefined
         ? weights.map((weight) => loaded(weight, halved.weights))

@@ -16,7 +16,7 @@ import {
 } from '@lehr/onnx-model';
 import { LehrError } from '@lehr/shared';
 import { checkExternalData } from '../../runtime/external-data.ts';
-import { floatsOf, storedWeight, type Weight, weightOf } from './weights.ts';
+import { checkSize, floatsOf, storedWeight, type Weight, weightOf } from './weights.ts';
 
 /** A graph, and the initializers that its nodes and those of its subgraphs see. */
 interface Scope {
@@ -28,7 +28,6 @@ interface Scope {
 
 /** DynamicQuantizeLinear is of opset 11. */
 const MIN_OPSET = 11;
-const MAX_MODEL_BYTES = 2 ** 31 - 1;
 
 /**
  * Writes the graph `from` to the file `to`; returns how many products compute in int8, also inside the branches of a merged decoder. Throws
@@ -53,8 +52,7 @@ function quantizeGraph(path: string): { readonly bytes: Uint8Array; readonly mat
     if (count.matmuls === 0)
       throw refused('has no MatMul with float32 weights, so that int8 changes nothing');
     const size = (made.initializer ?? []).reduce((sum, { rawData }) => sum + (rawData?.byteLength ?? 0), 0);
-    if (size > MAX_MODEL_BYTES)
-      throw refused(`needs ${size} bytes in int8; one file holds ${MAX_MODEL_BYTES}`);
+    checkSize(path, size, 'int8');
     return { bytes: encode('ModelProto', { ...model, graph: made }), matmuls: count.matmuls };
   });
 }

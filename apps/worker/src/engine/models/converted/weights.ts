@@ -10,22 +10,48 @@ import {
   toNumber,
   withFileSource,
 } from '@lehr/onnx-model';
+import { LehrError } from '@lehr/shared';
 
 export interface Weight {
   readonly name: string;
   readonly type: number;
   readonly dims: readonly number[];
+  /** Of its values. */
+  readonly bytes: number;
   /** Its values in the message itself, also when they were in another file. */
   load(): TensorProto;
 }
 
+/** A file of a graph is one message of protobuf. */
+const MAX_MODEL_BYTES = 2 ** 31 - 1;
+
+/** Throws LehrError `model-unavailable` when one file cannot hold weights of so many bytes. */
+export function checkSize(path: string, bytes: number, precision: 'int8' | 'fp16'): void {
+  if (bytes <= MAX_MODEL_BYTES) return;
+  const found = `needs ${bytes} bytes in ${precision}; one file holds ${MAX_MODEL_BYTES}`;
+  throw new LehrError('model-unavailable', `${path} ${found}.`);
+}
+
 /** `path` is the model's file: external data is looked up beside it. */
-export const weightOf = (tensor: TensorProto, path: string, load = () => tensor): Weight => ({
-  name: tensor.name ?? '',
-  type: tensor.dataType ?? 0,
-  dims: (tensor.dims ?? []).map(toNumber),
-  load: () => inlined(load(), path),
-});
+export const weightOf = (tensor: TensorProto, path: string, load = () => tensor): Weight => {
+  const dims = (tensor.dims ?? []).map(toNumber);
+  const type = tensor.dataType ?? 0;
+  const bytes = dims.reduce((product, size) => product * size, BYTES[type] ?? LARGEST_BYTES);
+  return { name: tensor.name ?? '', type, dims, bytes, load: () => inlined(load(), path) };
+};
+
+/** Of one value, by the type of the tensor. */
+const BYTES: Readonly<Record<number, number>> = {
+  [DATA_TYPE.float32]: 4,
+  [DATA_TYPE.float16]: 2,
+  [DATA_TYPE.int64]: 8,
+  [DATA_TYPE.int32]: 4,
+  [DATA_TYPE.int8]: 1,
+  [DATA_TYPE.uint8]: 1,
+  [DATA_TYPE.bool]: 1,
+};
+/** Of other types. */
+const LARGEST_BYTES = 8;
 
 /** Of an initializer that is still in the source. */
 export const storedWeight = (stored: StoredTensor, source: ByteSource, path: string): Weight =>
