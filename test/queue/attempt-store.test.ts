@@ -76,6 +76,43 @@ test('A start that leaves no job waiting leaves no marker, and one that leaves s
   expect(await world.redis.exists(marker)).toBe(1);
 });
 
+test('A start whose reply is lost gives the same jobs under the same leases when the connection sends it again, and claims no others', async () => {
+  const world = await queueWorld(server.url);
+  const { store, redis, worker } = await world.another();
+  // From here on Redis knows the script.
+  expect(await store.start(GROUP, 1)).toEqual([]);
+  const ids = [await world.submit(), await world.submit(), await world.submit(), await world.submit()];
+  const { activeKey } = world.queues.of(GROUP);
+  redis.stream.pause();
+  const starting = store.start(GROUP, 2);
+  await expect.poll(() => world.redis.llen(activeKey)).toBe(2);
+  const [other] = await world.store.start(GROUP, 1);
+  redis.stream.destroy();
+  const started = await starting;
+  expect(started.map(({ claim }) => claim.jobId)).toEqual(ids.slice(0, 2));
+  for (const { claim, outcome } of started) {
+    expect(outcome).toMatchObject({ code: 'same', attempt: 1, record: { state: 'running', worker } });
+    expect(await world.redis.get(`${world.queues.of(GROUP).jobKey(claim.jobId)}:lock`)).toBe(claim.token);
+  }
+  expect(other.claim.jobId).toBe(ids[2]);
+  expect(await world.redis.lrange(activeKey, 0, -1)).toEqual([ids[2], ids[1], ids[0]]);
+  const [last] = await store.start(GROUP, 2);
+  expect(last.claim.jobId).toBe(ids[3]);
+});
+
+test('What a start remembers for a lost reply is one key for each worker, which expires with the leases', async () => {
+  const world = await queueWorld(server.url);
+  for (let i = 0; i < 3; i++) {
+    await world.submit();
+    await world.store.start(GROUP, 1);
+  }
+  const key = `${world.keys.prefix}:start:${world.worker}`;
+  expect(await world.redis.keys(`${world.keys.prefix}:start:*`)).toEqual([key]);
+  const leftMs = await world.redis.pttl(key);
+  expect(leftMs).toBeGreaterThan(0);
+  expect(leftMs).toBeLessThanOrEqual(world.queues.leaseMs);
+});
+
 test('A job that BullMQ gave up is claimed and not started, with the reason', async () => {
   const world = await queueWorld(server.url);
   const id = await world.submit();

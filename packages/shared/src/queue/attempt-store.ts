@@ -61,7 +61,10 @@ export class AttemptStore {
     this.#end = defineScript(options.redis, 'lehrEnd', END_LUA);
   }
 
-  /** Claims up to `count` jobs of a group queue, each with its own lease, and starts them; `outOfTurn` first, if it still waits. */
+  /**
+   * Claims up to `count` jobs (at least one) of a group queue, each with its own lease, and starts them; `outOfTurn` first, if it still
+   * waits. When the reply is lost and the connection sends the command again, it gives the same jobs. One call at a time.
+   */
   async start(queue: string, count: number, outOfTurn?: JobId): Promise<Started[]> {
     const { records, worker, leaseMs } = this.#options;
     const leases = Array.from({ length: count }, () => newLeaseToken(worker));

@@ -8,6 +8,10 @@
 --
 -- Returns for each job {id, lease, why BullMQ gave it up or '', outcome of the start}. A job that BullMQ gave up is claimed and not started,
 -- so it has no outcome: the worker must fail it.
+--
+-- A call may be sent again: its reply was lost with the connection. Then it returns the jobs that it has claimed under its leases, with the
+-- outcome 'same', and claims no others. It knows itself by its first lease, and these jobs by their locks:
+-- <prefix>:start:<worker>  the first lease of the last start of this worker; it expires with the leases. So a worker has one call at a time
 
 local asked = cjson.decode(ARGV[2])
 local base = prefix .. ':' .. asked.queue .. ':'
@@ -20,19 +24,45 @@ local queue_keys = of_queue(
   'wait', 'active', 'prioritized', 'events', 'stalled', 'limiter', 'delayed', 'paused', 'meta', 'pc', 'marker'
 )
 
-if asked.first then redis.call('ZADD', base .. 'prioritized', 'XX', -1, asked.first) end
-
 local started = {}
-for _, lease in ipairs(asked.leases) do
-  local lock = cmsgpack.pack({ token = lease, name = lease, lockDuration = asked.lease_ms })
-  local id = bull_take(queue_keys, { base, now, lock })[2]
-  if id == 0 then break end
+local function start(id, lease)
   local given_up = redis.call('HGET', base .. id, 'defa')
   started[#started + 1] = {
     id, lease, given_up or '',
     given_up and {} or apply({ move = 'start', id = id, lease = lease, fields = { worker = asked.worker } }),
   }
 end
+
+-- Starts the jobs that this call has claimed before. Only a lost reply costs this search.
+local LOCKS_AT_ONCE = 500
+local function start_again()
+  local job_of, from, ids = {}, 0, nil
+  repeat
+    ids = redis.call('LRANGE', base .. 'active', from, from + LOCKS_AT_ONCE - 1)
+    local locks = {}
+    for i, id in ipairs(ids) do locks[i] = base .. id .. ':lock' end
+    for i, lease in ipairs(#ids > 0 and redis.call('MGET', unpack(locks)) or {}) do
+      if lease then job_of[lease] = ids[i] end
+    end
+    from = from + LOCKS_AT_ONCE
+  until #ids < LOCKS_AT_ONCE
+  for _, lease in ipairs(asked.leases) do
+    local id = job_of[lease]
+    if id then start(id, lease) end
+  end
+end
+
+local last = redis.call('SET', prefix .. ':start:' .. asked.worker, asked.leases[1], 'PX', asked.lease_ms, 'GET')
+if last == asked.leases[1] then start_again() end
+if #started > 0 then return started end
+
+if asked.first then redis.call('ZADD', base .. 'prioritized', 'XX', -1, asked.first) end
+for _, lease in ipairs(asked.leases) do
+  local lock = cmsgpack.pack({ token = lease, name = lease, lockDuration = asked.lease_ms })
+  local id = bull_take(queue_keys, { base, now, lock })[2]
+  if id == 0 then break end
+  start(id, lease)
+end
 -- BullMQ's script leaves a marker with every job that it takes. Where none waits any more, it would wake a worker for nothing.
-if redis.call('ZCARD', base .. 'prioritized') == 0 and redis.call('LLEN', base .. 'wait') == 0 then redis.call('DEL', base .. 'marker') end
+if redis.call('EXISTS', base .. 'prioritized', base .. 'wait') == 0 then redis.call('DEL', base .. 'marker') end
 return started

@@ -1,5 +1,5 @@
 /**
- * The keys Lehr writes in Redis besides BullMQ's own, and those that only scripts know (planned.lua). All carry one hash tag, so that
+ * The keys Lehr writes in Redis besides BullMQ's own, and those that only scripts know (planned.lua, start.lua). All carry one hash tag, so that
  * scripts may touch several of them on a Redis Cluster too (one slot: Cluster gives no scale-out here).
  */
 
