@@ -102,10 +102,10 @@ const speechLines = ({ difference, tolerance, same, tokens }: Converted<'whisper
 ];
 
 const textLines = ({ compared }: Converted<'text'>): string[] =>
-  compared.map(({ type, difference, tolerance }) =>
+  compared.map(({ type, difference, tolerance, of_range: isOfRange }) =>
     type === 'text-embedding'
       ? `vectors  the smallest cosine with the original is ${(1 - difference).toFixed(6)}; allowed ${1 - tolerance}\n`
-      : `scores of ${type}  differ by at most ${difference.toExponential(1)}; allowed ${tolerance}\n`,
+      : `scores of ${type}  differ by at most ${difference.toExponential(1)}${isOfRange ? ' of their range' : ''}; allowed ${tolerance}\n`,
   );
 
 function halvedText({ folder, graphs, tolerance }: Converted<'diffusion'>): string {

@@ -11,6 +11,8 @@ export interface TextDifference {
   readonly type: TextJobType;
   /** Of vectors: one less the smallest cosine of a vector and the original's. Of scores: the largest difference. Infinite when it is not a number. */
   readonly difference: number;
+  /** Set for outputs that are no probabilities, as of a regression: each difference is a share of the range that the output has over the sentences. */
+  readonly of_range?: true;
 }
 
 /**
@@ -27,11 +29,14 @@ export async function compareText(
   return using(folder, runtime, { ...options, variant }, async (model) => {
     const found = [await answersOf(model, ALONE), await answersOf(model, TOGETHER)];
     return model.types.map((type) => {
+      const isFree = type === 'text-classification' && model.reading.function === 'none';
+      const ranges = isFree ? rangesOf(wanted[type]) : undefined;
       const differences = found.flatMap((answers) =>
-        answers[type].map((values, i) => differenceOf(type, wanted[type][i], values)),
+        answers[type].map((values, i) => differenceOf(type, wanted[type][i], values, ranges)),
       );
       const largest = Math.max(...differences);
-      return { type, difference: Number.isNaN(largest) ? Number.POSITIVE_INFINITY : largest };
+      const difference = Number.isNaN(largest) ? Number.POSITIVE_INFINITY : largest;
+      return { type, difference, ...(isFree && { of_range: true }) };
     });
   });
 }
@@ -96,9 +101,23 @@ function numbersOf(
   return all;
 }
 
-function differenceOf(type: TextJobType, wanted: Float64Array, found: Float64Array): number {
-  if (type !== 'text-embedding')
-    return wanted.reduce((most, value, i) => Math.max(most, Math.abs(value - found[i])), 0);
+/** How far the smallest and the largest value of each output are apart. */
+const rangesOf = ([first, ...more]: readonly Float64Array[]): Float64Array =>
+  first.map((value, i) => {
+    const values = [value, ...more.map((each) => each[i])];
+    return Math.max(...values) - Math.min(...values);
+  });
+
+function differenceOf(
+  type: TextJobType,
+  wanted: Float64Array,
+  found: Float64Array,
+  ranges: Float64Array | undefined,
+): number {
+  if (type !== 'text-embedding') {
+    const differences = wanted.map((value, i) => Math.abs(value - found[i]) / (ranges?.[i] ?? 1));
+    return differences.reduce((most, difference) => Math.max(most, difference), 0);
+  }
   const product = (a: Float64Array, b: Float64Array): number =>
     a.reduce((sum, value, i) => sum + value * b[i], 0);
   return 1 - product(wanted, found) / Math.sqrt(product(wanted, wanted) * product(found, found));

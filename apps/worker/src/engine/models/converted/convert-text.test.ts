@@ -1,7 +1,8 @@
-import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
+import { mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { DATA_TYPE, decode, encode } from '@lehr/onnx-model';
 import { expect, test } from 'vitest';
+import { changeOutput } from '../../../../../../test/support/changed-output.ts';
 import { unpackTextFixture } from '../../../../../../test/support/text-fixtures.ts';
 import { tempFolder } from '../../../../../../test/support/tiny-models.ts';
 import { onnxRuntime } from '../../runtime/onnx.ts';
@@ -100,6 +101,35 @@ test('A text model that differs too much in int8 is refused with the difference,
     /in int8 differs too much for fill-mask: a score by 0\.\d+, at most 0\.1 is allowed\. Nothing was kept\.$/,
   );
   expect(await filesOf(folder)).toEqual(before);
+});
+
+async function regression(change: 'Mul' | 'Pow', by: number): Promise<string> {
+  const folder = await unpacked('bert-classes');
+  for (const each of ['model_fp16.onnx', 'model_quantized.onnx']) await rm(join(folder, each));
+  const config = join(folder, 'config.json');
+  const settings = JSON.parse(await readFile(config, 'utf8')) as object;
+  await writeFile(config, JSON.stringify({ ...settings, problem_type: 'regression' }));
+  await changeOutput(join(folder, 'model.onnx'), change, by);
+  return folder;
+}
+
+test.each([1000, 1e-3])(
+  'Outputs that are no probabilities are compared as shares of their range, whatever their unit: times %f',
+  async (unit) => {
+    const folder = await regression('Mul', unit);
+    const type = 'text-classification';
+    const { compared } = await convert(folder, 'int8');
+    const difference = expect.closeTo(0.075, 2);
+    expect(compared).toEqual([{ type, difference, of_range: true, tolerance: 0.1 }]);
+    await expect(convert(folder, 'fp16')).resolves.toMatchObject({ compared: [{ tolerance: 0.01 }] });
+  },
+);
+
+test('Outputs that int8 changes by more than a tenth of their range are refused with that share', async () => {
+  const folder = await regression('Pow', 9);
+  await expect(convert(folder, 'int8')).rejects.toThrow(
+    /differs too much for text-classification: a score by 0\.\d+ of its range, at most 0\.1 is allowed/,
+  );
 });
 
 test('A conversion that is refused leaves the variant that an earlier one made', async () => {

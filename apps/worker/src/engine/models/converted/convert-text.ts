@@ -18,7 +18,7 @@ type Precision = ConvertedManifest['precision'];
 interface Bounds {
   /** Of one less the cosine of two vectors. */
   readonly vectors: number;
-  /** Of the difference of two scores, which are at most 1. */
+  /** Of the difference of two scores, which are at most 1, or are compared as shares of their range. */
   readonly scores: number;
 }
 
@@ -71,11 +71,12 @@ const shareOf = ({ difference, tolerance }: Compared): number => difference / to
 function checkDifferences(folder: string, precision: Precision, compared: readonly Compared[]): void {
   const worst = compared.find((each) => !(shareOf(each) <= 1));
   if (!worst) return;
-  const { type, difference, tolerance } = worst;
+  const { type, difference, tolerance, of_range: isOfRange } = worst;
   const what = type === 'text-embedding' ? 'one less the cosine of two vectors' : 'a score';
+  const share = isOfRange ? ' of its range' : '';
   throw new LehrError(
     'model-unavailable',
-    `${folder} in ${precision} differs too much for ${type}: ${what} by ${difference.toPrecision(2)}, at most ${tolerance} is allowed. ` +
+    `${folder} in ${precision} differs too much for ${type}: ${what} by ${difference.toPrecision(2)}${share}, at most ${tolerance} is allowed. ` +
       'Nothing was kept.',
   );
 }

@@ -1,8 +1,8 @@
 import { appendFile, cp, readdir, readFile, rm, utimes, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { writeTinyDiffusion, writeTinyWhisper } from '@lehr/demo-models';
-import { DATA_TYPE, decode, encode } from '@lehr/onnx-model';
 import { expect, test } from 'vitest';
+import { changeOutput } from '../../../../../../test/support/changed-output.ts';
 import { unpackFixture } from '../../../../../../test/support/diffusion-fixtures.ts';
 import { unpackTextFixture } from '../../../../../../test/support/text-fixtures.ts';
 import { tempFolder } from '../../../../../../test/support/tiny-models.ts';
@@ -53,21 +53,6 @@ test('A prepared graph has its attentions fused, and is compared with the graph 
   expect(loaded[0]).toBe(false);
 });
 
-/** Multiplies the only output of a graph that ONNX Runtime saved. */
-async function scaleOutput(path: string, by: number): Promise<void> {
-  const model = decode('ModelProto', await readFile(path));
-  const { graph } = model;
-  const [output] = graph?.output ?? [];
-  if (!graph || !output?.name) throw new Error(`${path} has no output.`);
-  const { name } = output;
-  for (const each of graph.node ?? [])
-    each.output = each.output?.map((value) => (value === name ? 'exact' : value));
-  const scale = { name: 'scale', dims: [], dataType: DATA_TYPE.float32, floatData: [by] };
-  graph.node?.push({ opType: 'Mul', name: 'planted', input: ['exact', 'scale'], output: [name] });
-  graph.initializer?.push(scale);
-  await writeFile(path, encode('ModelProto', model));
-}
-
 test.each([
   [1.00005, false],
   [1.000005, true],
@@ -80,7 +65,7 @@ test.each([
       ...onnxRuntime,
       async load(graph, options) {
         const session = await onnxRuntime.load(graph, options);
-        if (options.saveOptimized !== undefined) await scaleOutput(options.saveOptimized, by);
+        if (options.saveOptimized !== undefined) await changeOutput(options.saveOptimized, 'Mul', by);
         return session;
       },
     };
