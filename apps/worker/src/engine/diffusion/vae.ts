@@ -1,8 +1,8 @@
 /** The VAE decoder: latents to pixels. */
 import { LehrError } from '@lehr/shared';
 import { expectInputs, expectOutput, expectSize, expectType } from '../runtime/graph-values.ts';
-import { finish, runInPieces } from '../runtime/pieced-session.ts';
 import type { RuntimeSession } from '../runtime/runtime.ts';
+import { finish, runInPieces } from '../runtime/session-around.ts';
 import {
   elementCount,
   FLOAT_TYPES,

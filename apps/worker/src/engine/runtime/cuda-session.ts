@@ -1,14 +1,14 @@
 /**
- * A session on CUDA whose graph has the operators that ONNX Runtime has there only. Nothing is trusted: the graph as it was given repeats the first run,
- * which is part of opening a model. With the operators it serves when both agree; as it was given when not, and when it does not open or run. A node that
- * ONNX Runtime refuses by its name, as it opens the graph or in that first run, is as it was given, and the others serve.
+ * A session on CUDA whose graph has the operators that ONNX Runtime has there only. Nothing is trusted: the graph as it was given repeats the first
+ * run, which is part of opening a model. With the operators it serves when both agree; as it was given when not, and when it does not open or run.
+ * A node that ONNX Runtime refuses by its name, as it opens the graph or in that first run, is as it was given, and the others serve.
  */
 import { LehrError } from '@lehr/shared';
 import { disagreement, largestShare, TOLERANCE } from './agreement.ts';
 import { CudaOperators } from './cuda-operators.ts';
 import { type Opening, reopening } from './fused-session.ts';
-import { finish, runInPieces } from './pieced-session.ts';
-import type { Fusion, GraphSource, Placement, RuntimeSession, ValueInfo } from './runtime.ts';
+import type { Fusion, GraphSource, RuntimeSession } from './runtime.ts';
+import { runInPieces, SessionAround } from './session-around.ts';
 import type { Tensor } from './tensor.ts';
 
 /** Throws what opening the graph as it is given throws. */
@@ -40,31 +40,17 @@ interface Given {
 type Feeds = Readonly<Record<string, Tensor>>;
 type Outputs = Record<string, Tensor>;
 
-class CudaSession implements RuntimeSession {
-  // Of both forms of the graph.
-  readonly provider: RuntimeSession['provider'];
-  readonly refusals: readonly string[];
-  readonly inputs: readonly ValueInfo[];
-  readonly outputs: readonly ValueInfo[];
-  #session: RuntimeSession;
+class CudaSession extends SessionAround {
   readonly #operators: CudaOperators;
   #isCompared: boolean;
   /** Absent when the graph is open as it was given. */
   #given: Given | undefined;
 
   constructor(session: RuntimeSession, operators: CudaOperators, given?: Given) {
-    this.provider = session.provider;
-    this.refusals = session.refusals;
-    this.inputs = session.inputs;
-    this.outputs = session.outputs;
-    this.#session = session;
+    super(session);
     this.#operators = operators;
     this.#given = given;
     this.#isCompared = !given;
-  }
-
-  get placement(): Placement | undefined {
-    return this.#session.placement;
   }
 
   get fusion(): Fusion {
@@ -72,20 +58,12 @@ class CudaSession implements RuntimeSession {
     return { attentions: 0, left: {}, ...(cuda && { cuda }) };
   }
 
-  get pieces(): number | undefined {
-    return this.#session.pieces;
-  }
-
-  run(feeds: Feeds, names?: readonly string[]): Promise<Outputs> {
-    return finish(this.runInPieces(feeds, names));
-  }
-
   async *runInPieces(feeds: Feeds, names?: readonly string[]): AsyncGenerator<void, Outputs> {
     const open = this.#isCompared ? this.#given?.later : this.#given?.compare;
-    if (!open) return yield* runInPieces(this.#session, feeds, names);
+    if (!open) return yield* runInPieces(this.session, feeds, names);
     let problem: string | undefined;
     try {
-      const outputs = yield* runInPieces(this.#session, feeds, names);
+      const outputs = yield* runInPieces(this.session, feeds, names);
       if (!this.#isCompared) problem = await this.#compare(outputs, open, feeds, names);
       this.#isCompared = true;
       if (problem === undefined) return outputs;
@@ -97,17 +75,17 @@ class CudaSession implements RuntimeSession {
     }
     // Never two of them at a time from here on: their weights may fill the card.
     this.#given = undefined;
-    await this.#session.close();
-    this.#session = await open();
+    await this.session.close();
+    this.session = await open();
     this.#operators.giveUp(problem);
-    return yield* runInPieces(this.#session, feeds, names);
+    return yield* runInPieces(this.session, feeds, names);
   }
 
   /** Without what its operators can do without. Undefined, or why it does not open. */
   async #openAgain(): Promise<string | undefined> {
     try {
-      await this.#session.close();
-      this.#session = await this.#operators.open();
+      await this.session.close();
+      this.session = await this.#operators.open();
       return undefined;
     } catch (error) {
       return notOpening(error);
@@ -130,9 +108,9 @@ class CudaSession implements RuntimeSession {
     }
   }
 
-  close(): Promise<void> {
+  override close(): Promise<void> {
     this.#given = undefined;
     this.#isCompared = true;
-    return this.#session.close();
+    return super.close();
   }
 }

@@ -1,8 +1,8 @@
 /** A session whose attentions are fused where that works, and as in the file otherwise: when they disagree, do not open, or a run fails. */
 import { LehrError } from '@lehr/shared';
 import { type RunModel, withFusedAttention } from './fused-attention.ts';
-import { finish, runInPieces } from './pieced-session.ts';
-import type { Fusion, GraphSource, Placement, RuntimeSession, ValueInfo } from './runtime.ts';
+import type { Fusion, GraphSource, RuntimeSession } from './runtime.ts';
+import { runInPieces, SessionAround } from './session-around.ts';
 import type { Tensor } from './tensor.ts';
 
 export interface Opening {
@@ -47,41 +47,19 @@ const messageOf = (error: unknown): string => (error instanceof Error ? error.me
 
 type Feeds = Readonly<Record<string, Tensor>>;
 
-class FusedSession implements RuntimeSession {
-  // Of both forms of the graph.
-  readonly provider: RuntimeSession['provider'];
-  readonly refusals: readonly string[];
-  readonly inputs: readonly ValueInfo[];
-  readonly outputs: readonly ValueInfo[];
-  #session: RuntimeSession;
+class FusedSession extends SessionAround {
   #fusion: Fusion;
   /** Opens the graph as in its file; absent when it is so already, or would need a copy of the weights. */
   #reopen: (() => Promise<RuntimeSession>) | undefined;
 
   constructor(session: RuntimeSession, fusion: Fusion, reopen?: () => Promise<RuntimeSession>) {
-    this.provider = session.provider;
-    this.refusals = session.refusals;
-    this.inputs = session.inputs;
-    this.outputs = session.outputs;
-    this.#session = session;
+    super(session);
     this.#fusion = fusion;
     this.#reopen = reopen;
   }
 
-  get placement(): Placement | undefined {
-    return this.#session.placement;
-  }
-
   get fusion(): Fusion {
-    return { ...this.#session.fusion, ...this.#fusion };
-  }
-
-  get pieces(): number | undefined {
-    return this.#session.pieces;
-  }
-
-  run(feeds: Feeds, outputs?: readonly string[]): Promise<Record<string, Tensor>> {
-    return finish(this.runInPieces(feeds, outputs));
+    return { ...this.session.fusion, ...this.#fusion };
   }
 
   /** A fused attention wants sizes that the file's may not need, such as as many rows of keys as of queries. */
@@ -90,20 +68,20 @@ class FusedSession implements RuntimeSession {
     outputs?: readonly string[],
   ): AsyncGenerator<void, Record<string, Tensor>> {
     try {
-      return yield* runInPieces(this.#session, feeds, outputs);
+      return yield* runInPieces(this.session, feeds, outputs);
     } catch (error) {
       const reopen = this.#reopen;
       if (!reopen || !(error instanceof LehrError) || error.code !== 'engine-failed') throw error;
       this.#reopen = undefined;
-      await this.#session.close();
-      this.#session = await reopen();
+      await this.session.close();
+      this.session = await reopen();
       this.#fusion = unfused(this.#fusion, `the graph does not run with them fused: ${error.message}`);
-      return yield* runInPieces(this.#session, feeds, outputs);
+      return yield* runInPieces(this.session, feeds, outputs);
     }
   }
 
-  close(): Promise<void> {
+  override close(): Promise<void> {
     this.#reopen = undefined;
-    return this.#session.close();
+    return super.close();
   }
 }

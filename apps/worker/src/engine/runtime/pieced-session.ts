@@ -1,7 +1,8 @@
 /** A graph that runs piece by piece (onnx-model/src/cut), so that other graphs may run in between. */
 import { cutGraph, memorySource, PIECES, withFileSource, writePieces } from '@lehr/onnx-model';
 import { readGraph, weightsPlace } from './external-data.ts';
-import type { GraphSource, Placement, RuntimeSession, ValueInfo } from './runtime.ts';
+import type { GraphSource, RuntimeSession } from './runtime.ts';
+import { SessionAround } from './session-around.ts';
 import { elementCount, type FloatType, floatTensor, type Tensor } from './tensor.ts';
 
 type Feeds = Readonly<Record<string, Tensor>>;
@@ -28,65 +29,33 @@ export async function openPieces(
   return new PiecedSession(session, pieces.length, pieces[pieces.length - 1].made);
 }
 
-/** Runs a session in its pieces, if it has any: at a yield, other sessions may run. */
-export async function* runInPieces(
-  session: RuntimeSession,
-  feeds: Feeds,
-  outputs?: readonly string[],
-): AsyncGenerator<void, Results> {
-  return session.runInPieces ? yield* session.runInPieces(feeds, outputs) : await session.run(feeds, outputs);
-}
-
-/** The result of a run in pieces, with nothing in between. */
-export async function finish<Result>(run: AsyncGenerator<void, Result>): Promise<Result> {
-  let next = await run.next();
-  while (!next.done) next = await run.next();
-  return next.value;
-}
-
-class PiecedSession implements RuntimeSession {
-  readonly provider: RuntimeSession['provider'];
-  readonly refusals: readonly string[];
-  readonly inputs: readonly ValueInfo[];
-  readonly outputs: readonly ValueInfo[];
-  readonly pieces: number;
-  readonly #session: RuntimeSession;
+class PiecedSession extends SessionAround {
+  readonly #count: number;
   /** What the first piece gets, which reads nothing of it. */
   readonly #nothing: Tensor;
 
-  constructor(session: RuntimeSession, pieces: number, output: string) {
+  constructor(session: RuntimeSession, count: number, output: string) {
     const [{ type, dims }] = session.outputs;
     const own: readonly string[] = [PIECES.number, PIECES.given];
-    this.provider = session.provider;
-    this.refusals = session.refusals;
-    this.inputs = session.inputs.filter(({ name }) => !own.includes(name));
-    this.outputs = [{ name: output, type, dims }];
-    this.pieces = pieces;
-    this.#session = session;
+    const inputs = session.inputs.filter(({ name }) => !own.includes(name));
+    super(session, { inputs, outputs: [{ name: output, type, dims }] });
+    this.#count = count;
     const least = dims.map(() => 1);
     this.#nothing = floatTensor(type as FloatType, new Float32Array(elementCount(least)), least);
   }
 
-  get placement(): Placement | undefined {
-    return this.#session.placement;
-  }
-
-  run(feeds: Feeds): Promise<Results> {
-    return finish(this.runInPieces(feeds));
+  override get pieces(): number {
+    return this.#count;
   }
 
   async *runInPieces(feeds: Feeds): AsyncGenerator<void, Results> {
     let made = this.#nothing;
-    for (let piece = 0; piece < this.pieces; piece += 1) {
+    for (let piece = 0; piece < this.#count; piece += 1) {
       if (piece > 0) yield;
       const number: Tensor = { type: 'int64', data: BigInt64Array.of(BigInt(piece)), dims: [] };
-      const results = await this.#session.run({ ...feeds, [PIECES.number]: number, [PIECES.given]: made });
+      const results = await this.session.run({ ...feeds, [PIECES.number]: number, [PIECES.given]: made });
       made = results[PIECES.made];
     }
     return { [this.outputs[0].name]: made };
-  }
-
-  close(): Promise<void> {
-    return this.#session.close();
   }
 }

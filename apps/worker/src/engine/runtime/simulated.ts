@@ -10,8 +10,8 @@ import { LehrError } from '@lehr/shared';
 import { z } from 'zod';
 import { readGraph } from './external-data.ts';
 import { checkFeeds } from './graph-values.ts';
-import { finish } from './pieced-session.ts';
 import type { GraphSource, InferenceRuntime, RuntimeSession, ValueInfo } from './runtime.ts';
+import { finish } from './session-around.ts';
 import {
   type ElementType,
   elementCount,
