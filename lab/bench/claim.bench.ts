@@ -1,25 +1,18 @@
 /** How long a worker waits between two steps to claim and start eight jobs of one group. */
-import { newJobId, newWorkerId, type TenantId } from '../../packages/shared/src/index.ts';
+import { newWorkerId } from '../../packages/shared/src/index.ts';
 import { AttemptStore, GroupQueues } from '../../packages/shared/src/queue/index.ts';
 import { type NewJob, RecordStore } from '../../packages/shared/src/records/index.ts';
 import { keysOf, openRedis } from '../../packages/shared/src/redis/index.ts';
 import { FSYNC_EVERY_SECOND, startRedis } from '../../test/support/redis-server.ts';
+import { benchJob, GROUP } from './bench-job.ts';
 import type { SampledFigure } from './harness.ts';
 
-const GROUP = 'diffusion.bench@1.512x512';
 const CLAIMED = 8;
 const SAMPLES = 2000;
 
 const newBenchJob = (): NewJob => ({
-  id: newJobId(),
-  tenant: 'default' as TenantId,
-  type: 'text-to-image',
-  model: 'bench@1',
-  queue: GROUP,
-  priority: 'standard',
-  cost: 1200,
+  ...benchJob(),
   input: { prompt: 'a lighthouse on a rock in the evening' },
-  metadata: {},
   deadline_at: undefined,
 });
 

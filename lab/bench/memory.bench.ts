@@ -1,12 +1,12 @@
 /** What one job takes in the memory of Redis, while it waits and after its end: records, indexes and BullMQ's keys. */
-import { newJobId, newWorkerId, type TenantId } from '../../packages/shared/src/index.ts';
+import { newWorkerId } from '../../packages/shared/src/index.ts';
 import { AttemptStore, firstScore, GroupQueues } from '../../packages/shared/src/queue/index.ts';
 import { type NewJob, RecordStore } from '../../packages/shared/src/records/index.ts';
 import { keysOf, openRedis, type Redis } from '../../packages/shared/src/redis/index.ts';
 import { startRedis } from '../../test/support/redis-server.ts';
+import { benchJob, GROUP } from './bench-job.ts';
 import type { SampledFigure } from './harness.ts';
 
-const GROUP = 'diffusion.bench@1.512x512';
 const JOBS = 8000;
 /** Before the measurement, until BullMQ holds all that it keeps of a queue: a thousand finished jobs, ten thousand events. */
 const JOBS_BEFORE = 4000;
@@ -15,12 +15,7 @@ const SERVER = ['--appendonly', 'no'];
 const WORKER = newWorkerId('bench');
 
 const jobAt = (place: number): NewJob => ({
-  id: newJobId(),
-  tenant: 'default' as TenantId,
-  type: 'text-to-image',
-  model: 'bench@1',
-  queue: GROUP,
-  priority: 'standard',
+  ...benchJob(),
   cost: 1234.56,
   score: firstScore('standard') + place,
   fair_tag: 1000.5 + place,
@@ -36,7 +31,6 @@ const jobAt = (place: number): NewJob => ({
     count: 1,
     seed: 123_456_789,
   },
-  metadata: {},
   deadline_at: Date.now() + 3_600_000,
 });
 

@@ -1,5 +1,5 @@
 /** What the queue costs at scale, by Redis's own count of its time: free of other processes and of waiting for the network. */
-import { newJobId, newWorkerId, type TenantId } from '../../packages/shared/src/index.ts';
+import { newWorkerId } from '../../packages/shared/src/index.ts';
 import {
   Accepter,
   AttemptStore,
@@ -11,10 +11,10 @@ import {
 import { RecordStore } from '../../packages/shared/src/records/index.ts';
 import { keysOf, openRedis, type Redis } from '../../packages/shared/src/redis/index.ts';
 import { startRedis } from '../../test/support/redis-server.ts';
+import { benchJob, GROUP } from './bench-job.ts';
 import { commandTimes, cpuUs, differenceOf, printCommands } from './command-times.ts';
 import type { SampledFigure } from './harness.ts';
 
-const GROUP = 'diffusion.bench@1.512x512';
 const GROUPS = Array.from({ length: 1000 }, (_, i) => `diffusion.bench@1.512x${64 + 8 * i}`);
 /** Of a thousand groups, those with waiting jobs; a few models of sizes that callers chose, at a moderate load. */
 const GROUPS_WITH_HEADS = 20;
@@ -51,15 +51,9 @@ async function openWorld(): Promise<World> {
 /** Accepts a job as the API does. */
 async function post({ accepter }: World, queue: string): Promise<void> {
   const job: PricedJob = {
-    id: newJobId(),
-    tenant: 'default' as TenantId,
+    ...benchJob(),
     queue,
-    priority: 'standard',
-    cost: 1200,
-    type: 'text-to-image',
-    model: 'bench@1',
     input: { prompt: 'a lighthouse on a rock in the evening', width: 512, height: 512, steps: 20, n: 1 },
-    metadata: {},
     deadlineMs: undefined,
   };
   const { code } = await accepter.accept(job, {
