@@ -85,7 +85,7 @@ function sampleOf(seed: number, sampler: SamplerName, side: number): LaneSample 
     sampler,
     maxBatchMates: Number.MAX_SAFE_INTEGER,
   };
-  const sample = new LaneSample(request, CONFIG, CHANNELS * side * side, 0);
+  const sample = new LaneSample(request, CONFIG, [CHANNELS, side, side], 0);
   const embedding = () => ({ hidden: new Float32Array(TOKENS * WIDTH).fill(0.1), pooled: undefined });
   sample.prompt.setEmbeddings([embedding(), embedding()]);
   return sample;

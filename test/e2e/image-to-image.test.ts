@@ -92,11 +92,24 @@ test('A workflow refines the picture of an earlier node, and is deleted with bot
     type: 'text-to-image',
     input: { prompt: 'a red circle', seed: 1, image: '{{base.image}}', strength: 0.25 },
   };
-  const posted = await stack.ask('POST', '/v1/jobs', { type: 'workflow', nodes: [refine, base] });
+  // The picture of `base` in two parts: the second continues the latent of the first.
+  const half = { ...base, id: 'half', input: { ...base.input, denoising_end: 0.6 } };
+  const rest = {
+    ...base,
+    id: 'rest',
+    input: { ...base.input, image: '{{half.latent}}', denoising_start: 0.6 },
+  };
+  const nodes = [refine, base, half, rest];
+  const posted = await stack.ask('POST', '/v1/jobs', { type: 'workflow', nodes });
   expect(posted.status).toBe(202);
   const { id, input } = (await posted.json()) as Job;
   expect(input).toMatchObject({
-    nodes: [{ id: 'refine', input: { image: '{{base.image}}' } }, { id: 'base' }],
+    nodes: [
+      { id: 'refine', input: { image: '{{base.image}}' } },
+      { id: 'base' },
+      { id: 'half' },
+      { id: 'rest' },
+    ],
   });
   const job = await stack.over(id);
   expect(job).toMatchObject({ status: 'succeeded' });
@@ -105,12 +118,17 @@ test('A workflow refines the picture of an earlier node, and is deleted with bot
     Buffer.from(await (await fetch(outputs.get(node) ?? '')).arrayBuffer());
   const [drawn, refined] = [await bytes('base'), await bytes('refine')];
   expect(pixelData(refined)).not.toBe(pixelData(drawn));
+  expect(pixelData(await bytes('rest'))).toBe(pixelData(drawn));
+  expect(pixelData(await bytes('half'))).not.toBe(pixelData(drawn));
+  const latent = job.nodes?.find((node) => node.id === 'half')?.output?.images?.[0].latent_url ?? '';
+  expect((await fetch(latent)).status).toBe(200);
   // The same as a job that is given the picture itself.
   const { id: alone } = await stack.post({ ...refine.input, image: dataUri(drawn) });
   expect(await pixelsOf(stack, alone)).toBe(pixelData(refined));
 
   expect((await stack.ask('DELETE', `/v1/jobs/${id}`)).status).toBe(204);
-  for (const node of ['base', 'refine']) expect((await fetch(outputs.get(node) ?? '')).status).toBe(404);
+  for (const url of [outputs.get('base'), outputs.get('refine'), latent])
+    expect((await fetch(url ?? '')).status).toBe(404);
   expect((await stack.over(alone)).status).toBe('succeeded');
 });
 

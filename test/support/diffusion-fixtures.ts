@@ -9,6 +9,7 @@ import sharp from 'sharp';
 import type { DiffusionModel } from '../../apps/worker/src/engine/diffusion/folder/diffusion-folder.ts';
 import { encoderOf } from '../../apps/worker/src/engine/diffusion/folder/open-picture-input.ts';
 import { LaneSample } from '../../apps/worker/src/engine/diffusion/lane/lane-sample.ts';
+import { encodeLatent, type NoisyLatent } from '../../apps/worker/src/engine/diffusion/latent-file.ts';
 import type { DiffusionSample, SampleId } from '../../apps/worker/src/engine/protocol/messages.ts';
 import type { SamplerName } from '../../packages/shared/src/index.ts';
 
@@ -34,6 +35,10 @@ export interface DiffusersCase {
   /** The file of the fixture that it begins at, and the share of its steps that are made. */
   readonly image?: string;
   readonly strength?: number;
+  /** The case of another fixture whose final latent it begins at: `fixture/case`. */
+  readonly latent?: string;
+  readonly denoising_start?: number;
+  readonly denoising_end?: number;
 }
 
 export interface ExpectedPicture {
@@ -95,14 +100,15 @@ function expectedPath(name: string, { name: each }: DiffusersCase): string {
 const pixelsOf = async (path: string): Promise<Uint8Array> =>
   new Uint8Array(await sharp(path).removeAlpha().raw().toBuffer());
 
-/** A sample of a case, ready for its first step. */
-/** `folder` is needed for cases that begin at a picture. */
+/** A sample of a case, ready for its first step. `folder` is needed for cases that begin at a picture. */
 export async function sampleOf(
   model: DiffusionModel,
-  { image: file, ...each }: DiffusersCase,
+  { image: file, latent: from, ...each }: DiffusersCase,
   folder = '',
 ): Promise<LaneSample> {
   const image = file === undefined ? undefined : await pixelsOf(join(folder, file));
+  const { height, width } = latentSize(model, each);
+  const shape = [model.unet.latentChannels, height, width] as const;
   const request: DiffusionSample = {
     ...each,
     id: each.name as SampleId,
@@ -115,15 +121,23 @@ export async function sampleOf(
     targetSize: each.target_size,
     maxBatchMates: Number.MAX_SAFE_INTEGER,
     ...(image && { image }),
+    ...(from && { latent: fileOf(from, each.sampler, shape) }),
+    ...(each.denoising_start && { denoisingStart: each.denoising_start }),
+    ...(each.denoising_end && { denoisingEnd: each.denoising_end }),
   };
-  const { height, width } = latentSize(model, each);
-  const length = model.unet.latentChannels * height * width;
-  const sample = new LaneSample(request, model.schedulerConfig, length, 0, model.conditioning);
+  const sample = new LaneSample(request, model.schedulerConfig, shape, 0, model.conditioning);
   if (image) {
     sample.denoising.beginAt(await encoderOf(request.model, model.pictureInput, each).encode(image, each));
   }
   sample.prompt.setEmbeddings(await model.textEncoder.encode(sample.prompt.texts));
   return sample;
+}
+
+/** The final latent of diffusers in another fixture, drawn with the same sampler, as Lehr hands it over. */
+function fileOf(from: string, sampler: SamplerName, shape: NoisyLatent['shape']): Uint8Array {
+  const [fixture, name] = from.split('/');
+  const values = expectedLatent(fixture, { name } as DiffusersCase);
+  return encodeLatent({ values, shape, hasSigmaUnits: sampler.startsWith('euler') });
 }
 
 /** Makes all steps of samples of one size, in shared runs of the UNet. */

@@ -73,8 +73,8 @@ async function newSample(fixture: Fixture): Promise<LaneSample> {
     maxBatchMates: 1,
   };
   const { latentChannels, scaleFactor } = model.vae;
-  const length = latentChannels * (width / scaleFactor) * (height / scaleFactor);
-  const sample = new LaneSample(request, model.schedulerConfig, length, 0);
+  const shape = [latentChannels, height / scaleFactor, width / scaleFactor] as const;
+  const sample = new LaneSample(request, model.schedulerConfig, shape, 0);
   sample.prompt.setEmbeddings(await model.textEncoder.encode(sample.prompt.texts));
   return sample;
 }

@@ -27,9 +27,9 @@ const FIXTURES = [
   ['sd15', 'sd15-image'],
   ['sd21', 'sd-turbo'],
   ['lcm', 'lcm-image'],
-  ['sdxl', 'sdxl-turbo', 'sdxl-image'],
+  ['sdxl', 'sdxl-turbo', 'sdxl-image', 'sdxl-window'],
   ['sdxl-lcm'],
-  ['sdxl-refiner'],
+  ['sdxl-refiner', 'sdxl-refiner-window'],
 ];
 
 /** The graph of SDXL has 13,000 nodes, which take 8 s of CPU time to load; the machine may be busy. */

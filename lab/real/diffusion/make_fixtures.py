@@ -6,9 +6,11 @@
 
 A fixture is a folder: the exported files (graphs compressed with gzip), and `expected/` with the final latent (float32) and the
 picture (PNG) of each case in `cases.json`. `base` in cases.json names a fixture whose files this one has too; `same_as_base` names
-the cases of the base whose pictures this fixture must draw too. A case with an `image` begins at that file of the fixture.
+the cases of the base whose pictures this fixture must draw too. A case with an `image` begins at that file of the fixture, one with a
+`latent` at the final latent of a case of another fixture, and one with `hires` has a second call at a larger size.
 """
 
+import functools
 import gzip
 import json
 import shutil
@@ -20,7 +22,7 @@ import numpy
 import torch
 from diffusers import DDIMScheduler, DPMSolverMultistepScheduler, EulerAncestralDiscreteScheduler, EulerDiscreteScheduler
 from diffusers import LatentConsistencyModelImg2ImgPipeline, StableDiffusionImg2ImgPipeline, StableDiffusionXLImg2ImgPipeline
-from diffusers import UniPCMultistepScheduler
+from diffusers import StableDiffusionXLPipeline, UniPCMultistepScheduler
 from PIL import Image
 from optimum.exporters.onnx import main_export
 
@@ -89,6 +91,26 @@ REFINER = [
     case("cropped", "unipc", 6, 5.0, 4, image="input.png", strength=0.5, original_size=[32, 48],
          crops_coords_top_left=[8, 16]),
 ]
+# The base stops early, and the refiner goes on with its latent.
+WINDOW = [
+    case("base", None, 10, 5.0, 1, denoising_end=0.8),
+    case("base-ancestral", "euler_a", 8, 5.0, 2, negative="blue, blurred", denoising_end=0.6),
+    case("base-karras", "dpmpp_2m_karras", 9, 6.0, 3, prompt="a cat", denoising_end=0.7),
+]
+REFINER_WINDOW = [
+    case("refined", None, 10, 5.0, 1, latent="sdxl-window/base", denoising_start=0.8),
+    case("refined-ancestral", "euler_a", 8, 5.0, 2, negative="blue, blurred", latent="sdxl-window/base-ancestral",
+         denoising_start=0.6),
+    case("refined-karras", "dpmpp_2m_karras", 9, 6.0, 3, prompt="a cat", latent="sdxl-window/base-karras", denoising_start=0.7),
+    # A picture is encoded, and no noise is added to it either.
+    case("middle", "ddim", 10, 5.0, 4, image="input.png", denoising_start=0.5, denoising_end=0.9),
+]
+HIRES = [
+    case("latent", None, 6, 7.5, 1, hires=dict(scale=2, steps=5, strength=0.7, upscaler="latent")),
+    case("lanczos", "euler_a", 5, 4.0, 2, negative="blue, blurred",
+         hires=dict(scale=2, steps=6, strength=0.5, upscaler="lanczos")),
+]
+SDXL_HIRES = [case("latent", None, 5, 5.0, 1, hires=dict(scale=2, steps=4, strength=0.75, upscaler="latent"))]
 
 
 def write_input(path: Path) -> None:
@@ -101,6 +123,21 @@ def write_input(path: Path) -> None:
     Image.fromarray((255 * noisy).astype("uint8")).save(path)
 
 
+def second_call(pipeline, first, hires, arguments):
+    """Image to image at the larger size, from a first call's latent or from its picture."""
+    pipeline_class, more = ((StableDiffusionXLImg2ImgPipeline, {"add_watermarker": False})
+                            if isinstance(pipeline, StableDiffusionXLPipeline)
+                            else (StableDiffusionImg2ImgPipeline, {"requires_safety_checker": False}))
+    larger = pipeline_class(**pipeline.components, **more)
+    larger.set_progress_bar_config(disable=True)
+    if hires["upscaler"] == "latent":
+        latent = first(output_type="latent").images
+        image = torch.nn.functional.interpolate(latent, scale_factor=hires["scale"], mode="bilinear")
+    else:
+        image = first().images[0].resize((SIDE * hires["scale"],) * 2, Image.LANCZOS)
+    return functools.partial(larger, **{**arguments, "num_inference_steps": hires["steps"]}, image=image, strength=hires["strength"])
+
+
 def record(pipeline, cases, folder: Path) -> None:
     own = pipeline.scheduler
     # From the file: a config in memory hides which of its values are defaults of its class.
@@ -111,13 +148,26 @@ def record(pipeline, cases, folder: Path) -> None:
         size = {key: tuple(each[key]) for key in ("original_size", "crops_coords_top_left", "target_size") if key in each}
         negative = {} if each["negative_prompt"] is None else {"negative_prompt": each["negative_prompt"]}
         # An image-to-image pipeline draws the size of its picture.
-        start = (dict(image=Image.open(folder / each["image"]), strength=each["strength"]) if "image" in each
-                 else dict(height=SIDE, width=SIDE))
-        arguments = dict(prompt=each["prompt"], num_inference_steps=each["steps"], guidance_scale=each["guidance"], **start,
-                         **negative, **size)
+        if "image" in each:
+            start = dict(image=Image.open(folder / each["image"]))
+        elif "latent" in each:
+            fixture, name = each["latent"].split("/")
+            values = numpy.fromfile(OUT / fixture / "expected" / f"{name}.latent.f32", dtype="<f4")
+            start = dict(image=torch.from_numpy(values).reshape(1, 4, SIDE // 8, SIDE // 8))
+        else:
+            start = dict(height=SIDE, width=SIDE)
+        part = {key: each[key] for key in ("strength", "denoising_start", "denoising_end") if key in each}
+        arguments = dict(prompt=each["prompt"], num_inference_steps=each["steps"], guidance_scale=each["guidance"], **negative, **size)
+
+        def call(draw, **more):
+            return draw(generator=torch.Generator().manual_seed(each["seed"]), **more)
+
         with torch.no_grad():
-            latent = pipeline(**arguments, generator=torch.Generator().manual_seed(each["seed"]), output_type="latent").images
-            picture = pipeline(**arguments, generator=torch.Generator().manual_seed(each["seed"])).images[0]
+            draw = functools.partial(pipeline, **arguments, **start, **part)
+            if "hires" in each:
+                draw = second_call(pipeline, functools.partial(call, draw), each["hires"], arguments)
+            latent = call(draw, output_type="latent").images
+            picture = call(draw).images[0]
         latent.float().numpy().astype("<f4").tofile(folder / "expected" / f"{each['name']}.latent.f32")
         picture.save(folder / "expected" / f"{each['name']}.png")
         print(folder.name, each["name"], "latent std", float(latent.std()))
@@ -214,6 +264,16 @@ def make_refiner(work):
     save("sdxl-refiner", pipelines.sdxl_refiner(work), REFINER, "euler", export=export)
 
 
+def make_windows(work):
+    save("sdxl-window", pipelines.sdxl(work / "base"), WINDOW, "euler", base="sdxl")
+    save("sdxl-refiner-window", pipelines.sdxl_refiner(work / "refiner"), REFINER_WINDOW, "euler", base="sdxl-refiner")
+
+
+def make_hires(work):
+    save("sd15-hires", pipelines.sd15(work / "sd15"), HIRES, "pndm", base="sd15-image")
+    save("sdxl-hires", pipelines.sdxl(work / "sdxl"), SDXL_HIRES, "euler", base="sdxl")
+
+
 def make_sd21(work):
     pipeline = pipelines.sd21(work)
     save("sd21", pipeline, PLAIN, "ddim")
@@ -246,6 +306,7 @@ def make_dynamo(work):
 FIXTURES = {
     "sd15": make_sd15, "sd21": make_sd21, "lcm": make_lcm, "sdxl": make_sdxl, "sdxl-lcm": make_sdxl_lcm, "torch": make_torch,
     "dynamo": make_dynamo, "image": make_image_to_image, "refiner": make_refiner,
+    "windows": make_windows, "hires": make_hires,
 }
 
 if __name__ == "__main__":

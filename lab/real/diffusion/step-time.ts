@@ -113,7 +113,7 @@ async function lehrSteps(folder: string): Promise<LehrSteps> {
       maxBatchMates: 1,
     },
     scheduler,
-    LATENT.channels * LATENT.height * LATENT.width,
+    [LATENT.channels, LATENT.height, LATENT.width],
     0,
   );
   // The time of a step does not depend on the values.

@@ -754,6 +754,11 @@ export interface components {
             readonly bytes: number;
             readonly sha256: string;
             readonly seed: number;
+            /**
+             * Format: uri
+             * @description Of a picture with `denoising_end`: its latent as a safetensors file, signed as `url` is.
+             */
+            readonly latent_url?: string | undefined;
             /** Format: date-time */
             readonly expires_at: string;
         };
@@ -1178,10 +1183,14 @@ export interface components {
                 number,
                 number
             ] | undefined;
-            /** @description The picture to begin at, stretched to the width and height of the job: PNG, JPEG or WebP as an http(s) URL, a `data:` URI, or the id or link of an uploaded file. In a workflow also `{{node.image}}`, the first picture of that node. Needs a model with a VAE encoder. */
+            /** @description The picture to begin at, stretched to the width and height of the job: PNG, JPEG or WebP as an http(s) URL, a `data:` URI, or the id or link of an uploaded file. In a workflow also `{{node.image}}`, the first picture of that node, or `{{node.latent}}`, its latent. A picture needs a model with a VAE encoder. */
             readonly image?: string | undefined;
             /** @description With `image`: how far the result may differ from it. `steps` times `strength` steps are made, at least one; 1 keeps almost nothing. */
             readonly strength?: number | undefined;
+            /** @description With `image`, in place of `strength`: where in the schedule the steps begin, from 0 (noise) to 1. No noise is added, so this continues a `{{node.latent}}` that stopped there, as the refiner of SDXL does. */
+            readonly denoising_start?: number | undefined;
+            /** @description Where in the schedule the steps end; 1 for all of them. Below 1 the picture is still noisy, and its latent is a result, too: `latent_url`, and in a workflow `{{node.latent}}`. */
+            readonly denoising_end?: number | undefined;
             /** @description How many pictures, each with its own seed. */
             readonly n?: number | undefined;
             /** @enum {string} */
@@ -1301,10 +1310,14 @@ export interface components {
                 number,
                 number
             ] | undefined;
-            /** @description The picture to begin at, stretched to the width and height of the job: PNG, JPEG or WebP as an http(s) URL, a `data:` URI, or the id or link of an uploaded file. In a workflow also `{{node.image}}`, the first picture of that node. Needs a model with a VAE encoder. */
+            /** @description The picture to begin at, stretched to the width and height of the job: PNG, JPEG or WebP as an http(s) URL, a `data:` URI, or the id or link of an uploaded file. In a workflow also `{{node.image}}`, the first picture of that node, or `{{node.latent}}`, its latent. A picture needs a model with a VAE encoder. */
             readonly image?: string | undefined;
             /** @description With `image`: how far the result may differ from it. `steps` times `strength` steps are made, at least one; 1 keeps almost nothing. */
             readonly strength?: number | undefined;
+            /** @description With `image`, in place of `strength`: where in the schedule the steps begin, from 0 (noise) to 1. No noise is added, so this continues a `{{node.latent}}` that stopped there, as the refiner of SDXL does. */
+            readonly denoising_start?: number | undefined;
+            /** @description Where in the schedule the steps end; 1 for all of them. Below 1 the picture is still noisy, and its latent is a result, too: `latent_url`, and in a workflow `{{node.latent}}`. */
+            readonly denoising_end?: number | undefined;
             /** @description How many pictures, each with its own seed. */
             readonly n?: number | undefined;
             /** @enum {string} */

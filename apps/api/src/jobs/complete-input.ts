@@ -6,6 +6,7 @@ import {
   type FieldProblem,
   leastSteps,
   MAX_SEED,
+  pictureReference,
   SIZE_FIELDS,
   stepsMade,
   type TextToImageInput,
@@ -31,12 +32,14 @@ export function completeInput(request: TextToImageRequest, model: DiffusionModel
     embed_prompt: request.embed_prompt ?? false,
     ...sizesOf(request),
     ...(strength !== undefined && { strength }),
+    ...windowOf(request),
   };
   let problems = [
     ...sizeProblems(input, model),
     ...runProblems(input, model),
     ...conditionProblems(input, model),
     ...pictureProblems(request, input, model),
+    ...windowProblems(request),
   ];
   if (problems.length === 0) problems = workProblems(input, model);
   if (problems.length > 0) throw refusal('invalid-input', problems);
@@ -50,12 +53,37 @@ const sizesOf = ({ original_size, crops_coords_top_left, target_size }: TextToIm
   ...(target_size && { target_size }),
 });
 
-/** Undefined for a picture that begins at noise. */
+/** Where the whole schedule is meant, nothing is stored. */
+const windowOf = ({ denoising_start: start = 0, denoising_end: end = 1 }: TextToImageRequest) => ({
+  ...(start > 0 && { denoising_start: start }),
+  ...(end < 1 && { denoising_end: end }),
+});
+
+/** Undefined for a picture that begins at noise, or in the middle of the schedule. */
 function strengthOf(
-  { image, strength }: TextToImageRequest,
+  { image, strength, denoising_start: start = 0 }: TextToImageRequest,
   { family }: DiffusionModelEntry,
 ): number | undefined {
-  return image === undefined ? undefined : (strength ?? FAMILY_TRAITS[family].strength);
+  return image === undefined || start > 0 ? undefined : (strength ?? FAMILY_TRAITS[family].strength);
+}
+
+function windowProblems(request: TextToImageRequest): FieldProblem[] {
+  const { image, strength, denoising_start: start = 0, denoising_end: end = 1 } = request;
+  const problems: FieldProblem[] = [];
+  if (start > 0 && image === undefined) {
+    problems.push({ pointer: '/input/denoising_start', detail: 'needs an image, which the steps begin at' });
+  }
+  if (start > 0 && strength !== undefined) {
+    problems.push({ pointer: '/input/strength', detail: 'cannot be given beside denoising_start' });
+  }
+  if (end > start) return problems;
+  return [
+    ...problems,
+    {
+      pointer: '/input/denoising_end',
+      detail: `is ${end}, must be above denoising_start, which is ${start}`,
+    },
+  ];
 }
 
 /** Those of the model, and for a small strength as many as make one step: a Turbo model draws in one, of which nothing would be left. */
@@ -75,7 +103,7 @@ function pictureProblems(
   if (image === undefined) {
     return strength === undefined ? [] : [{ pointer: '/input/strength', detail: 'needs an image' }];
   }
-  if (takesPictures === false) {
+  if (takesPictures === false && pictureReference(image)?.field !== 'latent') {
     return [
       { pointer: '/input/image', detail: `cannot be used with ${name}, whose folder has no VAE encoder` },
     ];

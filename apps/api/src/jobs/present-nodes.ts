@@ -90,6 +90,7 @@ interface Source {
   readonly key?: string;
   readonly url?: string;
   readonly node?: string;
+  readonly field?: string;
 }
 
 const isSource = (value: unknown): value is Source =>
@@ -99,11 +100,11 @@ const isStoredTexts = (texts: unknown): texts is { readonly count: number } =>
   isSource(texts) && 'count' in texts;
 
 function presentMedia(
-  { kind, key = '', url: address = '', node }: Source,
+  { kind, key = '', url: address = '', node, field = 'image' }: Source,
   url: (path: string) => string,
 ): string {
   if (kind === 'url') return address;
-  if (kind === 'node') return `{{${node}.image}}`;
+  if (kind === 'node') return `{{${node}.${field}}}`;
   const name = key.split('/').at(-1) ?? '';
   return name.startsWith('file_') ? url(`/v1/files/${name}`) : 'data:';
 }

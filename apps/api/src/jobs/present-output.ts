@@ -39,9 +39,10 @@ export class OutputPresenter {
     const { store, linkTtlS } = this.#options;
     const expiresAt = this.#expiresAt();
     return Promise.all(
-      images.map(async ({ key, ...image }) => ({
+      images.map(async ({ key, latent, ...image }) => ({
         url: await store.link(toObjectKey(key), { expiresInS: linkTtlS }),
         ...image,
+        ...(latent && { latent_url: await store.link(toObjectKey(latent), { expiresInS: linkTtlS }) }),
         expires_at: expiresAt,
       })),
     );

@@ -21,7 +21,7 @@ import { fleetIndex } from '../fleet/fleet-index.ts';
 export const DEFAULT_PIXEL_STEPS_PER_S = (512 * 512) / 0.0619;
 
 export const rowStepsOf = (
-  input: Pick<TextToImageInput, 'n' | 'guidance' | 'steps' | 'sampler' | 'strength'>,
+  input: Pick<TextToImageInput, 'n' | 'guidance'> & Parameters<typeof stepsMade>[0],
   guidance: GuidanceKind = 'rows',
 ): number => input.n * rowsPerSample(input.guidance, guidance) * stepsMade(input);
 

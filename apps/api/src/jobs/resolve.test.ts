@@ -147,8 +147,36 @@ test('A picture is priced by the steps that it makes', () => {
   };
   const half = { ...PICTURE, steps: 20, strength: 0.5 };
   expect(price(half) / price({ prompt: 'x', steps: 20 })).toBeCloseTo(0.5, 2);
+  expect(
+    price({ prompt: 'x', steps: 20, denoising_end: 0.8 }) / price({ prompt: 'x', steps: 20 }),
+  ).toBeCloseTo(0.8, 2);
   // A latent consistency model makes all of them.
   expect(price({ ...PICTURE, steps: 4, strength: 0.5 }, 'lcm')).toBe(price({ prompt: 'x', steps: 4 }, 'lcm'));
+});
+
+test('A part of the schedule takes the place of the strength, and the whole schedule is the default', () => {
+  const latent = { prompt: 'x', image: '{{base.latent}}', denoising_start: 0.8 };
+  expect(completeInput({ prompt: 'x', denoising_end: 0.8 }, entryOf('sdxl'))).toMatchObject({
+    denoising_end: 0.8,
+  });
+  expect(completeInput(latent, entryOf('sdxl-refiner'))).toMatchObject({ denoising_start: 0.8 });
+  expect(completeInput(latent, entryOf('sdxl-refiner'))).not.toHaveProperty('strength');
+  const whole = { denoising_start: 0, denoising_end: 1 };
+  expect(completeInput({ ...PICTURE, ...whole }, entryOf('sd'))).toMatchObject({ strength: 0.8 });
+  for (const field of Object.keys(whole))
+    expect(completeInput({ ...PICTURE, ...whole }, entryOf('sd'))).not.toHaveProperty(field);
+});
+
+test('A part of the schedule that cannot be made is refused and named', () => {
+  expect(problemsOf({ prompt: 'x', denoising_start: 0.5 })).toEqual([
+    { pointer: '/input/denoising_start', detail: 'needs an image, which the steps begin at' },
+  ]);
+  expect(problemsOf({ ...PICTURE, denoising_start: 0.5, strength: 0.5 })).toEqual([
+    { pointer: '/input/strength', detail: 'cannot be given beside denoising_start' },
+  ]);
+  expect(problemsOf({ ...PICTURE, denoising_start: 0.5, denoising_end: 0.5 })).toEqual([
+    { pointer: '/input/denoising_end', detail: 'is 0.5, must be above denoising_start, which is 0.5' },
+  ]);
 });
 
 test('A refiner needs a picture, and takes no target size', () => {

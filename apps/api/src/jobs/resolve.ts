@@ -129,7 +129,7 @@ async function locatePicture(
 ): Promise<(Omit<LocatedMedia, 'source'> & { readonly source: MediaSource | NodePicture }) | undefined> {
   if (image === undefined) return undefined;
   const node = context.isNode ? pictureReference(image) : undefined;
-  if (node !== undefined) return { source: { kind: 'node', node } };
+  if (node !== undefined) return { source: node };
   return locateMedia(parts, context, { field: 'image', value: image });
 }
 

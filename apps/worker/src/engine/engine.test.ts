@@ -128,7 +128,7 @@ async function latentsOf(samples: readonly DiffusionSample[]): Promise<Map<numbe
     isDecodeCongested: () => false,
   });
   for (const request of samples) {
-    const sample = new LaneSample(request, model.schedulerConfig, 4 * 8 * 8, 0);
+    const sample = new LaneSample(request, model.schedulerConfig, [4, 8, 8], 0);
     sample.prompt.setEmbeddings(await model.textEncoder.encode(sample.prompt.texts));
     lane.submit(sample);
   }

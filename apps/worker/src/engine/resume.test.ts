@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { writeTinyDiffusion } from '@lehr/demo-models';
 import { SAMPLER_NAMES, systemClock } from '@lehr/shared';
 import { afterAll, beforeAll, expect, onTestFinished, test, vi } from 'vitest';
+import { encodeLatent } from './diffusion/latent-file.ts';
 import { Engine } from './engine.ts';
 import type { CheckpointSettings, DiffusionSample, FromEngine, SampleId } from './protocol/messages.ts';
 import { createSimulatedRuntime } from './runtime/simulated.ts';
@@ -151,6 +152,83 @@ test('A picture drawn from another one in a batch with ordinary ones equals the 
   const [together] = await mixed.draw(request(begun), request({ seed: 2 }), request({ seed: 3, steps: 12 }));
   expect(together).toEqual(alone);
   expect(Math.max(...mixed.ofType('stepped').map(({ samples }) => samples.length))).toBe(3);
+});
+
+test.each([
+  ['euler', 'euler'],
+  ['ddim', 'ddim'],
+  // Noise has other units with each of these.
+  ['euler', 'ddim'],
+  ['ddim', 'euler'],
+] as const)(
+  'A latent of %s that stops early is continued by %s, without new noise',
+  async (sampler, next) => {
+    const part = { steps: 10, denoisingEnd: 0.6 };
+    const { draw, ofType } = await open();
+    const [whole, early] = await draw(request({ sampler, steps: 10 }), request({ sampler, ...part }));
+    expect(early).not.toEqual(whole);
+    const latent = ofType('finished').find((message) => message.latent)?.latent;
+    const [continued] = await draw(
+      request({ sampler: next, steps: 10, denoisingStart: 0.6, ...(latent && { latent }) }),
+    );
+    const differences = whole.map((value, i) => Math.abs(value - continued[i]));
+    if (sampler === next) expect(continued).toEqual(whole);
+    // Both go the same way, in steps of different lengths.
+    else expect(differences.reduce((sum, each) => sum + each, 0) / whole.length).toBeLessThan(4);
+    const made = ofType('stepped').flatMap(({ samples }) => samples);
+    expect(new Set(made.map(({ steps }) => steps))).toEqual(new Set([10, 6, 4]));
+  },
+);
+
+test('A picture that continues a latent moves to another engine at its checkpoint, and not with another latent', async () => {
+  const from = await open();
+  await from.draw(
+    request({ steps: 20, denoisingEnd: 0.5 }),
+    request({ steps: 20, denoisingEnd: 0.5, seed: 2 }),
+  );
+  const [latent, other] = from.ofType('finished').flatMap((message) => message.latent ?? []);
+  const rest = { steps: 20, denoisingStart: 0.5, denoisingEnd: 0.9 };
+  const [pixels] = await from.draw(request({ ...rest, latent }));
+  const { bytes, step } = checkpointsOf(from).at(-1) ?? { bytes: new Uint8Array(), step: 0 };
+  expect(step).toBe(6);
+  const second = await open();
+  expect(await second.draw(request({ ...rest, latent, checkpoint: bytes }))).toEqual([pixels]);
+  expect(second.ofType('resumed')).toMatchObject([{ step }]);
+  await second.draw(request({ ...rest, latent: other, checkpoint: bytes }));
+  expect(second.ofType('checkpoint-ignored')).toHaveLength(1);
+});
+
+test.each([
+  ['a picture', Buffer.from('\x89PNG\r\n\x1a\n{', 'latin1'), 'is no latent of Lehr'],
+  [
+    'a latent of another size',
+    latentFile([4, 4, 8]),
+    'holds a latent of [4, 4, 8], and this picture has [4, 8, 8]',
+  ],
+  ['half of a latent', latentFile([4, 8, 8]).subarray(0, 500), 'holds a damaged latent'],
+  ['values that are not finite', latentFile([4, 8, 8], Number.NaN), 'holds a damaged latent'],
+])('%s in place of a latent is refused with the field named', async (_, latent, detail) => {
+  const { engine, ofType } = await open();
+  engine.submit(request({ latent, denoisingStart: 0.5 }));
+  expect(ofType('failed')).toMatchObject([
+    { failure: { code: 'invalid-input', problems: [{ pointer: '/input/image' }] } },
+  ]);
+  expect(ofType('failed')[0].failure.message).toContain(detail);
+});
+
+function latentFile(shape: readonly [number, number, number], value = 0.5): Uint8Array {
+  const values = new Float32Array(shape[0] * shape[1] * shape[2]).fill(value);
+  return encodeLatent({ values, shape, hasSigmaUnits: false });
+}
+
+test('A part of the schedule without a step is refused with the field named', async () => {
+  const { engine, ofType } = await open();
+  engine.submit(request({ steps: 4, denoisingEnd: 0.01 }));
+  engine.submit(request({ steps: 4, image: picture(7), denoisingStart: 0.999 }));
+  expect(ofType('failed').map(({ failure }) => failure.problems?.[0].pointer)).toEqual([
+    '/input/denoising_end',
+    '/input/denoising_start',
+  ]);
 });
 
 test('A picture to begin at is refused by a model without a VAE encoder, and the field is named', async () => {

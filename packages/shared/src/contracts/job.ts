@@ -156,6 +156,9 @@ export const ImageSchema = z
     bytes: z.int(),
     sha256: z.string(),
     seed: z.int(),
+    latent_url: z.url().optional().meta({
+      description: 'Of a picture with `denoising_end`: its latent as a safetensors file, signed as `url` is.',
+    }),
     expires_at: z.iso.datetime(),
   })
   .meta({ id: 'Image' });

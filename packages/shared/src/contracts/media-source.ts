@@ -11,6 +11,10 @@ export const MediaSourceSchema = z.discriminatedUnion('kind', [
 ]);
 export type MediaSource = z.output<typeof MediaSourceSchema>;
 
-/** The first picture of another node of the workflow; it becomes an object when that node has succeeded. */
-export const NodePictureSchema = z.strictObject({ kind: z.literal('node'), node: z.string() });
+/** The first picture of another node of the workflow, or its latent; it becomes an object when that node has succeeded. */
+export const NodePictureSchema = z.strictObject({
+  kind: z.literal('node'),
+  node: z.string(),
+  field: z.enum(['image', 'latent']).default('image'),
+});
 export type NodePicture = z.output<typeof NodePictureSchema>;

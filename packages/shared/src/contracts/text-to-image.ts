@@ -100,7 +100,8 @@ export const TextToImageRequestSchema = z
       .meta({
         description:
           'The picture to begin at, stretched to the width and height of the job: PNG, JPEG or WebP as an http(s) URL, a `data:` URI, or the ' +
-          'id or link of an uploaded file. In a workflow also `{{node.image}}`, the first picture of that node. Needs a model with a VAE encoder.',
+          'id or link of an uploaded file. In a workflow also `{{node.image}}`, the first picture of that node, or ' +
+          '`{{node.latent}}`, its latent. A picture needs a model with a VAE encoder.',
         example: 'https://app.example/sketch.png',
       }),
     strength: z.number().min(0).max(1).optional().meta({
@@ -108,6 +109,28 @@ export const TextToImageRequestSchema = z
         'With `image`: how far the result may differ from it. `steps` times `strength` steps are made, at least one; 1 keeps almost nothing.',
       example: 0.6,
     }),
+    denoising_start: z
+      .number()
+      .min(0)
+      .max(1)
+      .optional()
+      .meta({
+        description:
+          'With `image`, in place of `strength`: where in the schedule the steps begin, from 0 (noise) to 1. No noise is added, so this continues a ' +
+          '`{{node.latent}}` that stopped there, as the refiner of SDXL does.',
+        example: 0.8,
+      }),
+    denoising_end: z
+      .number()
+      .min(0)
+      .max(1)
+      .optional()
+      .meta({
+        description:
+          'Where in the schedule the steps end; 1 for all of them. Below 1 the picture is still noisy, and its latent is a result, too: ' +
+          '`latent_url`, and in a workflow `{{node.latent}}`.',
+        example: 0.8,
+      }),
     n: z
       .int()
       .min(1)
@@ -139,6 +162,8 @@ export const TextToImageInputSchema = z.strictObject({
   ...sizeFields,
   image: MediaSourceSchema.optional(),
   strength: z.number().positive().max(1).optional(),
+  denoising_start: z.number().positive().lt(1).optional(),
+  denoising_end: z.number().positive().lt(1).optional(),
 });
 export type TextToImageInput = z.output<typeof TextToImageInputSchema>;
 
@@ -151,17 +176,26 @@ export const rowsPerSample = (guidance: number, kind: GuidanceKind = 'rows'): 1 
 
 /**
  * The steps that a picture takes. One that begins at another picture makes the last `strength` of its steps, rounded down as in
- * diffusers; a latent consistency model spreads all of them over that part of the schedule.
+ * diffusers; a latent consistency model spreads all of them over that part of the schedule. Of a part from `denoising_start` to
+ * `denoising_end` it is an estimate: the exact number depends on the timesteps, which only the engine knows.
  */
 export const stepsMade = ({
   steps,
   sampler,
   strength,
+  denoising_start: start,
+  denoising_end: end,
 }: {
   readonly steps: number;
   readonly sampler: SamplerName;
   readonly strength?: number | undefined;
-}): number => (strength === undefined || sampler === 'lcm' ? steps : Math.trunc(steps * strength));
+  readonly denoising_start?: number | undefined;
+  readonly denoising_end?: number | undefined;
+}): number => {
+  const whole = strength === undefined || sampler === 'lcm' ? steps : Math.trunc(steps * strength);
+  if (start === undefined && end === undefined) return whole;
+  return Math.max(1, Math.min(whole, Math.round(steps * ((end ?? 1) - (start ?? 0)))));
+};
 
 export type GuidanceKind = 'rows' | 'embedded';
 

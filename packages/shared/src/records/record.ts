@@ -92,6 +92,8 @@ const StoredImageSchema = z.object({
   bytes: z.int(),
   sha256: z.string(),
   seed: z.int(),
+  /** The key of its latent, when it stopped early. */
+  latent: z.string().optional(),
 });
 export type StoredImage = z.output<typeof StoredImageSchema>;
 

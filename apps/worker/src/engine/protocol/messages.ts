@@ -224,6 +224,8 @@ export type FromEngine =
       readonly pixels: Uint8Array;
       readonly width: number;
       readonly height: number;
+      /** Of a sample that stopped early: its latent as a file. */
+      readonly latent?: Uint8Array;
       /** Mean number of samples that shared this sample's steps, itself included. */
       readonly batchSize: number;
       /** The texts of the sample that the text encoder did not read whole. */

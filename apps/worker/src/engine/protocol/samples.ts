@@ -32,8 +32,14 @@ export interface DiffusionSample extends SampleBase {
   readonly sampler: SamplerName;
   /** The picture that it begins at: RGB, 8 bits, row-major, height x width x 3. */
   readonly image?: Uint8Array;
-  /** With `image`: the share of the steps that are made, above 0 and at most 1. */
+  /** In place of `image`: the file of a latent that another run has left (diffusion/latent-file.ts). */
+  readonly latent?: Uint8Array;
+  /** With `image` or `latent`: the share of the steps that are made, above 0 and at most 1. */
   readonly strength?: number;
+  /** In place of `strength`: where in the schedule it begins, from 0 (noise) to 1. What it begins at has its noise then. */
+  readonly denoisingStart?: number;
+  /** Where in the schedule it stops; its latent is then a result, too. */
+  readonly denoisingEnd?: number;
   /** The newest checkpoint of this picture, made by this engine or another one: it continues there. */
   readonly checkpoint?: Uint8Array;
   /** Whether a checkpoint is made after its last step too: other pictures of its job still run. */

@@ -19,6 +19,9 @@ interface Provenance {
   readonly guidance: number;
   /** Of a picture that began at another one. */
   readonly strength?: number;
+  /** Of a picture that made a part of the schedule. */
+  readonly denoising_start?: number;
+  readonly denoising_end?: number;
   readonly prompt?: string;
   readonly negative_prompt?: string;
 }

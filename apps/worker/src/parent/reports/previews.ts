@@ -2,7 +2,7 @@
  * Previews of running pictures: requests one from the engine, encodes it as a small image and publishes it. Only for jobs that a
  * client follows; other jobs cost nothing.
  */
-import { type Clock, type Log, showPreview, stepsMade } from '@lehr/shared';
+import { type Clock, type Log, showPreview } from '@lehr/shared';
 import type { Keys, Redis } from '@lehr/shared/redis';
 import type { FromEngine, ToEngine } from '../../engine/protocol/messages.ts';
 import { encodePreview } from '../delivery/image-file.ts';
@@ -85,7 +85,7 @@ export class Previews {
       await showPreview(redis, keys, jobs, {
         id: record.id,
         step,
-        steps: stepsMade(request),
+        steps: sample.steps ?? step,
         index: run.samples.indexOf(sample),
         content_type: contentType,
         data: Buffer.from(bytes).toString('base64'),

@@ -1,6 +1,6 @@
 /** What this worker reports of its samples while an API process asks for them, and how full the calls of its models are. */
 import { createHash } from 'node:crypto';
-import { type Clock, MAX_RUNNING_REPORTED, type RunningReport, stepsMade } from '@lehr/shared';
+import { type Clock, MAX_RUNNING_REPORTED, type RunningReport } from '@lehr/shared';
 import type { JobRun, SampleRun } from '../runs/job-run.ts';
 import type { WorkEvent } from '../supervisor/engine-supervisor.ts';
 
@@ -75,9 +75,9 @@ export function runningReport(
   };
 }
 
-function sampleStatus(run: JobRun, { request, step }: SampleRun): Sample {
+function sampleStatus(run: JobRun, { request, step, steps }: SampleRun): Sample {
   // A window of audio and the texts of a job have no steps: the progress of the job is shown for them.
-  const done = request.task === 'diffusion' ? { step, steps: stepsMade(request) } : run.progress;
+  const done = steps === undefined ? run.progress : { step, steps };
   return {
     id: createHash('sha256').update(request.id).digest('base64url').slice(0, 12),
     queue: request.lane,

@@ -23,6 +23,8 @@ export interface SampleRun {
   /** This process's monotonic clock, when the sample was last sent to an engine. */
   submittedAt: number;
   step: number;
+  /** Those that it makes in all; absent where they are not known. */
+  steps?: number;
   inEngine: boolean;
   /** The newest checkpoint; the engine continues there when the sample is submitted again. */
   checkpoint?: Uint8Array;

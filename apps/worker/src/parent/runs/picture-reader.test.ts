@@ -43,7 +43,8 @@ async function mostAtOnce(pictures: PictureReader, files: readonly Uint8Array[])
   decodings.most = 0;
   const read = (file: Uint8Array, i: number) =>
     pictures.read({ fetch: async () => file, size: SIZE, owner: `tenant-${i}`, signal });
-  expect((await Promise.all(files.map(read))).map(({ length }) => length)).toEqual(files.map(() => 192));
+  const pixels = (await Promise.all(files.map(read))).map((begun) => 'image' in begun && begun.image.length);
+  expect(pixels).toEqual(files.map(() => 192));
   return decodings.most;
 }
 
@@ -58,6 +59,12 @@ test('Pictures that together take more than the limit are decoded one after the 
   expect(await mostAtOnce(reader({ decodedBytes: LARGE_BYTES / 2 }), [file, file, file])).toBe(1);
 });
 
+test('The file of a latent is handed on as it is', async () => {
+  const latent = Buffer.from('\u0040\0\0\0\0\0\0\0{"latent"', 'latin1');
+  const fetch = async (): Promise<Uint8Array> => latent;
+  expect(await reader({}).read({ fetch, size: SIZE, owner: 'tenant', signal })).toEqual({ latent });
+});
+
 test('A file is fetched only when the limit has room for it, and one tenant leaves room for another', async () => {
   const pictures = reader({ fileBytes: 100 * KB, filesBytes: 400 * KB });
   const small = await sharp({ create: { width: 9, height: 9, channels: 3, background: '#abc' } })
@@ -65,7 +72,7 @@ test('A file is fetched only when the limit has room for it, and one tenant leav
     .toBuffer();
   const answers = new EventTarget();
   const fetched: string[] = [];
-  const read = (owner: string): Promise<Uint8Array> =>
+  const read = (owner: string): Promise<unknown> =>
     pictures.read({
       owner,
       signal,
@@ -102,5 +109,5 @@ test('A picture that cannot be fetched or read, or whose job is cancelled while 
   await expect(pictures.read({ ...part, fetch: async () => Buffer.from('GIF89a') })).rejects.toMatchObject({
     code: 'invalid-input',
   });
-  expect(await pictures.read({ ...part, fetch: async () => file })).toHaveLength(192);
+  expect(await pictures.read({ ...part, fetch: async () => file })).toMatchObject({ image: { length: 192 } });
 });

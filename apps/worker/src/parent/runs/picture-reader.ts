@@ -4,7 +4,7 @@
  */
 import type { PriorityClass } from '@lehr/shared';
 import { MemorySupply, type SlotRequest, Slots } from '../audio/slots.ts';
-import { decodedBytes, type PixelSize, readPicture } from './picture-input.ts';
+import { decodedBytes, isLatentFile, type PixelSize, readPicture } from './picture-input.ts';
 
 export interface PictureReaderOptions {
   /** The largest file, bytes. */
@@ -25,6 +25,9 @@ export interface PictureToRead {
   readonly signal: AbortSignal;
 }
 
+/** What a job begins at: pixels as readPicture gives them, or the file of a latent. */
+export type Beginning = { readonly image: Uint8Array } | { readonly latent: Uint8Array };
+
 /** Half of the threads of libuv, which also encode results and resolve names. */
 const DECODINGS = 2;
 
@@ -43,15 +46,16 @@ export class PictureReader {
     this.#decodings = new Slots(DECODINGS, this.#decodeMemory);
   }
 
-  /** Pixels as readPicture gives them. Rejects as it and `fetch` do, and with the reason of the signal when it aborts before a turn. */
-  read({ fetch, size, priority = 'interactive', signal, ...of }: PictureToRead): Promise<Uint8Array> {
+  /** Rejects as readPicture and `fetch` do, and with the reason of the signal when it aborts before a turn. */
+  read({ fetch, size, priority = 'interactive', signal, ...of }: PictureToRead): Promise<Beginning> {
     const owner = `${of.owner} ${priority}`;
     const file = { owner, size: this.#fileBytes, priority };
     return this.#within(this.#files, this.#fileMemory, file, signal, async () => {
       const bytes = await fetch();
+      if (isLatentFile(bytes)) return { latent: bytes };
       const decoded = { owner, size: await decodedBytes(bytes), priority };
       return this.#within(this.#decodings, this.#decodeMemory, decoded, signal, () =>
-        readPicture(bytes, size),
+        readPicture(bytes, size).then((image) => ({ image })),
       );
     });
   }
@@ -61,9 +65,9 @@ export class PictureReader {
     memory: MemorySupply,
     request: SlotRequest,
     signal: AbortSignal,
-    task: () => Promise<Uint8Array>,
-  ): Promise<Uint8Array> {
-    const freed = async (): Promise<Uint8Array> => {
+    task: () => Promise<Beginning>,
+  ): Promise<Beginning> {
+    const freed = async (): Promise<Beginning> => {
       try {
         return await task();
       } finally {

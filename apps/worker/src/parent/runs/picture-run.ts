@@ -19,7 +19,7 @@ import { encodeImage } from '../delivery/image-file.ts';
 import type { OutputStore } from '../delivery/output-store.ts';
 import { JobRun, type SampleResult, type SampleRun } from './job-run.ts';
 import type { FetchMedia } from './media-source.ts';
-import type { PictureReader } from './picture-reader.ts';
+import type { Beginning, PictureReader } from './picture-reader.ts';
 import { deviceMsOf, type PictureTimes, timingsOf, totalOf } from './timeline.ts';
 
 interface Picture {
@@ -31,6 +31,7 @@ interface Picture {
 
 interface PictureSample extends SampleRun {
   request: DiffusionSample;
+  steps: number;
   picture?: Picture;
 }
 
@@ -74,6 +75,7 @@ export class PictureRun extends JobRun {
       rows: rowsPerSample(input.guidance, parts.guidance),
       submittedAt: claimedAt,
       step: 0,
+      steps: stepsMade(input),
       inEngine: false,
     }));
   }
@@ -92,7 +94,7 @@ export class PictureRun extends JobRun {
 
   get progress(): Progress {
     const step = this.samples.reduce((sum, sample) => sum + sample.step, 0);
-    const steps = this.samples.length * stepsMade(this.#input);
+    const steps = this.samples.reduce((sum, sample) => sum + sample.steps, 0);
     const fraction = Math.round((step / steps) * 1000) / 1000;
     return { fraction, stage: step < steps ? 'denoise' : 'decode', step, steps };
   }
@@ -103,8 +105,8 @@ export class PictureRun extends JobRun {
   }
 
   async begin(): Promise<readonly SampleRun[]> {
-    const image = await this.#readImage();
-    if (image) for (const sample of this.samples) sample.request = { ...sample.request, image };
+    const beginning = await this.#readImage();
+    for (const sample of this.samples) sample.request = { ...sample.request, ...beginning };
     const checkpoints = await this.#readCheckpoints(this.record);
     for (const [index, sample] of this.samples.entries()) {
       const checkpoint = checkpoints.get(index);
@@ -113,8 +115,8 @@ export class PictureRun extends JobRun {
     return this.samples;
   }
 
-  /** The pixels of the picture that the job begins at. */
-  async #readImage(): Promise<Uint8Array | undefined> {
+  /** The picture that the job begins at. */
+  async #readImage(): Promise<Beginning | undefined> {
     const { image } = this.#input;
     if (!image) return undefined;
     const { signal, span } = this;
@@ -132,18 +134,29 @@ export class PictureRun extends JobRun {
       throw new Error(`A picture ended as ${result.type}. This is a bug in Lehr.`);
     const index = this.samples.indexOf(sample as PictureSample);
     const { request, submittedAt } = this.samples[index];
-    const { width, height, pixels, batchSize, cuts, timings } = result;
+    const { width, height, pixels, latent, batchSize, cuts, timings } = result;
     const file = await inPart(this.span, 'encode file', () =>
       encodeImage({ data: pixels, width, height }, this.#input.output_format, this.#embedded(request)),
     );
     const encodedAt = this.#clock.monotonic();
     const key = this.outputKey(`${index}.${file.extension}`);
-    const { contentType, bytes, sha256 } = await inPart(this.span, 'upload', () =>
-      this.#store.put(this, key, file.bytes, file.contentType),
-    );
+    const latentKey = latent && this.outputKey(`${index}.safetensors`);
+    const { contentType, bytes, sha256 } = await inPart(this.span, 'upload', async () => {
+      if (latent && latentKey) await this.#store.put(this, latentKey, latent, 'application/octet-stream');
+      return this.#store.put(this, key, file.bytes, file.contentType);
+    });
     const uploadedAt = this.#clock.monotonic();
     this.samples[index].picture = {
-      image: { key, content_type: contentType, width, height, bytes, sha256, seed: request.seed },
+      image: {
+        key,
+        content_type: contentType,
+        width,
+        height,
+        bytes,
+        sha256,
+        seed: request.seed,
+        ...(latentKey && { latent: latentKey }),
+      },
       times: { submittedAt, engine: timings, encodedAt, uploadedAt },
       batchSize,
       cuts,
@@ -152,7 +165,8 @@ export class PictureRun extends JobRun {
   }
 
   /** What the file says of its making. */
-  #embedded({ seed, steps, sampler, guidance, strength, prompt, negativePrompt }: DiffusionSample) {
+  #embedded({ seed, steps, sampler, guidance, prompt, negativePrompt }: DiffusionSample) {
+    const { strength, denoising_start, denoising_end } = this.#input;
     const { id: job, model } = this.record;
     const prompts = this.#input.embed_prompt && { prompt, negative_prompt: negativePrompt };
     return {
@@ -163,6 +177,8 @@ export class PictureRun extends JobRun {
       sampler,
       guidance,
       ...(strength !== undefined && { strength }),
+      ...(denoising_start !== undefined && { denoising_start }),
+      ...(denoising_end !== undefined && { denoising_end }),
       ...prompts,
     };
   }
@@ -226,6 +242,8 @@ const sampleOf = (record: JobRecord, input: TextToImageInput, index: number): Di
   cropsTopLeft: input.crops_coords_top_left,
   targetSize: input.target_size,
   ...(input.strength !== undefined && { strength: input.strength }),
+  ...(input.denoising_start !== undefined && { denoisingStart: input.denoising_start }),
+  ...(input.denoising_end !== undefined && { denoisingEnd: input.denoising_end }),
   maxBatchMates: Number.MAX_SAFE_INTEGER,
   // A picture that is done need not be computed again for the others.
   ...(input.n > 1 && { checkpointAtEnd: true }),

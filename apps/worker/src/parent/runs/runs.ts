@@ -131,7 +131,10 @@ export class Runs {
     const submitted = this.#samples.get(id);
     if (!submitted) return;
     submitted.sample.step = step;
-    if (steps !== undefined) this.#options.laneRows.stepped(id, step / steps);
+    if (steps !== undefined) {
+      submitted.sample.steps = steps;
+      this.#options.laneRows.stepped(id, step / steps);
+    }
     if (submitted.run.stopReason) return;
     this.#options.progress.note(submitted.run);
     this.#options.previews.stepped(submitted.run);

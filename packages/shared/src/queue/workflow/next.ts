@@ -59,12 +59,13 @@ export function nextMove(
   return { kind: 'continue', start };
 }
 
-/** Puts the first picture of another node in place of the reference to it. */
+/** Puts the first picture of another node, or its latent, in place of the reference to it. */
 function fillPicture(input: Input, outputs: ReadonlyMap<string, JobOutline | undefined>): Input {
   const wanted = NodePictureSchema.safeParse(input.image).data;
   const record = wanted && outputs.get(wanted.node);
   if (record?.state !== 'succeeded') return input;
-  const image: MediaSource = { kind: 'object', key: record.output.images[0].key };
+  const [{ key, latent }] = record.output.images;
+  const image: MediaSource = { kind: 'object', key: wanted?.field === 'latent' ? (latent ?? '') : key };
   return { ...input, image };
 }
 

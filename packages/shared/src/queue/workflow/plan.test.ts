@@ -181,6 +181,19 @@ test.each([
   expect(problems.length).toBeGreaterThan(0);
 });
 
+test('A picture node may begin at the latent of a node that stops early, and of no other', () => {
+  const base = (denoising_end?: number): WorkflowNode => ({
+    id: 'base',
+    type: 'text-to-image',
+    input: { prompt: 'x', denoising_end },
+  });
+  const fine = redraw('fine', '{{base.latent}}');
+  expect(planWorkflow([base(0.8), fine]).problems).toEqual([]);
+  const detail = 'refers to base.latent; only a node with a denoising_end below 1 has one';
+  for (const end of [undefined, 1])
+    expect(planWorkflow([base(end), fine]).problems).toEqual([{ pointer: '/nodes/1/input/image', detail }]);
+});
+
 test('A picture is refused where a text is wanted', () => {
   expect(planWorkflow([draw('base', 'x'), draw('d', '{{base.image}}')]).problems).toEqual([
     { pointer: '/nodes/1/input/prompt', detail: 'refers to a picture, which only the field image takes' },

@@ -72,10 +72,12 @@ function problemOf(
   const wrong = wrongReference(id, field, byId);
   if (wrong) return wrong;
   const takesPicture = pointer === '/image';
-  if (takesPicture && !('image' in input && pictureReference(input.image ?? '') === id)) {
+  if (takesPicture && !('image' in input && pictureReference(input.image ?? '')?.node === id)) {
     return 'must be one reference to a picture, such as {{node.image}}, and nothing else';
   }
-  if (!takesPicture && field === 'image') return 'refers to a picture, which only the field image takes';
+  if (!takesPicture && (field === 'image' || field === 'latent')) {
+    return 'refers to a picture, which only the field image takes';
+  }
   return undefined;
 }
 
@@ -87,6 +89,9 @@ function wrongReference(
   const target = byId.get(id);
   if (!target) return `refers to ${id}, which is not a node of this workflow`;
   const offered: readonly string[] = OFFERED_FIELDS[target.type];
+  if (field === 'latent' && target.type === 'text-to-image' && (target.input.denoising_end ?? 1) === 1) {
+    return `refers to ${id}.latent; only a node with a denoising_end below 1 has one`;
+  }
   if (offered.includes(field)) return undefined;
   const choice = offered.length > 0 ? `only ${offered.join(', ')}` : 'nothing to refer to';
   return `refers to ${id}.${field}; a ${target.type} node offers ${choice}`;

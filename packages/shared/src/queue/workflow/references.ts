@@ -1,11 +1,12 @@
 /** References `{{node.field}}` in the strings of a node's input. */
+import type { NodePicture } from '../../contracts/media-source.ts';
 import { MAX_INLINE_TEXT_BYTES } from '../../contracts/text.ts';
 import { MAX_PROMPT_LENGTH } from '../../contracts/text-to-image.ts';
 
-/** The fields of a finished node that later nodes may refer to, by its type: texts as parts of a string, a picture as the whole field `image`. */
+/** The fields of a finished node that later nodes may refer to, by its type: texts as parts of a string, a picture or a latent as the whole field `image`. */
 export const OFFERED_FIELDS = {
   'speech-to-text': ['text', 'language'],
-  'text-to-image': ['image'],
+  'text-to-image': ['image', 'latent'],
   'text-embedding': [],
   'text-classification': [],
   'fill-mask': [],
@@ -14,10 +15,10 @@ export const OFFERED_FIELDS = {
 
 const PATTERN = /\{\{\s*([a-z][a-z0-9_-]*)\.([a-z_]+)\s*\}\}/g;
 
-/** The node of an input's field that is one reference and nothing else, to a picture; undefined for any other text. */
-export function pictureReference(text: string): string | undefined {
+/** What an input's field refers to that is one reference and nothing else, to a picture or a latent; undefined for any other text. */
+export function pictureReference(text: string): NodePicture | undefined {
   const [, node, field] = new RegExp(`^${PATTERN.source}$`).exec(text.trim()) ?? [];
-  return field === 'image' ? node : undefined;
+  return field === 'image' || field === 'latent' ? { kind: 'node', node, field } : undefined;
 }
 
 export interface Reference {

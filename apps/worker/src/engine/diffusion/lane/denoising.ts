@@ -1,6 +1,7 @@
 /** A latent on its way from noise, or from a picture, to its final values: its sampler's state, its noise, and where it is. */
 import type { DiffusionSample } from '../../protocol/messages.ts';
 import { decodeCheckpoint, encodeCheckpoint, UnusableCheckpoint } from '../checkpoint.ts';
+import { decodeLatent, encodeLatent, type NoisyLatent } from '../latent-file.ts';
 import { type ModelOutput, predictedClean } from '../model-output.ts';
 import { SeededNoise } from '../noise.ts';
 import { createSamplerRun } from '../samplers/index.ts';
@@ -8,34 +9,46 @@ import type { SamplerRun } from '../samplers/sampler.ts';
 import type { SchedulerConfig } from '../scheduler-config.ts';
 import { drawLatent, type EncodedPicture } from '../vae-encoder.ts';
 
+/** `[channels, height, width]`. */
+type LatentShape = NoisyLatent['shape'];
+
 export class Denoising {
-  /** `[channels, height, width]`; final when no call is left. */
+  /** Of `shape`; final when no call is left. */
   readonly latent: Float32Array;
+  readonly shape: LatentShape;
   /** When set, the next call keeps its predicted clean latent. */
   wantsPreview = false;
   readonly #run: SamplerRun;
   readonly #noise: SeededNoise;
   readonly #input: Float32Array;
   readonly #config: SchedulerConfig;
+  /** Whether a picture that it begins at gets noise: what it begins at in the middle of a schedule has its noise. */
+  readonly #addsNoise: boolean;
   #preview: Float32Array | undefined;
   /** Calls that were made before, and their number in the last checkpoint. */
   #resumedAt = 0;
   #checkpointedAt = 0;
 
-  /** Throws LehrError `invalid-input` when the sampler cannot make this many steps. */
-  constructor(request: DiffusionSample, config: SchedulerConfig, latentLength: number) {
+  /** Throws LehrError `invalid-input` when the sampler cannot make this many steps, and for a latent that is none or of another shape. */
+  constructor(request: DiffusionSample, config: SchedulerConfig, shape: LatentShape) {
     this.#config = config;
-    const { sampler: name, steps, strength } = request;
+    this.shape = shape;
+    const latentLength = shape[0] * shape[1] * shape[2];
+    const { sampler: name, steps, strength, denoisingStart: start, denoisingEnd: end } = request;
+    this.#addsNoise = start === undefined;
     this.#run = createSamplerRun({
       name,
       config,
       steps,
       latentLength,
+      window: { start, end },
       ...(strength !== undefined && { strength }),
     });
     this.#noise = new SeededNoise(request.seed);
-    this.latent = request.image ? new Float32Array(latentLength) : this.#noise.draw(latentLength);
+    const beginsAtNoise = !request.image && !request.latent;
+    this.latent = beginsAtNoise ? this.#noise.draw(latentLength) : new Float32Array(latentLength);
     for (let i = 0; i < latentLength; i++) this.latent[i] *= this.#run.initNoiseSigma;
+    if (request.latent) this.#beginAtLatent(decodeLatent(request.latent, shape));
     this.#input = new Float32Array(latentLength);
   }
 
@@ -70,7 +83,24 @@ export class Denoising {
   /** Begins at a picture. Noise is drawn in the order of diffusers: for the encoder, then for the first step. */
   beginAt(picture: EncodedPicture): void {
     drawLatent(picture, this.latent, this.#noise.draw);
-    this.#run.addNoise(this.latent, this.#noise.draw(this.latent.length));
+    this.#addNoise();
+  }
+
+  /** Begins at what another run has left. */
+  #beginAtLatent({ values, hasSigmaUnits }: NoisyLatent): void {
+    this.latent.set(values);
+    if (!this.#addsNoise && hasSigmaUnits !== this.#run.hasSigmaUnits) this.#run.convertUnits(this.latent);
+    this.#addNoise();
+  }
+
+  #addNoise(): void {
+    if (this.#addsNoise) this.#run.addNoise(this.latent, this.#noise.draw(this.latent.length));
+  }
+
+  /** Its latent for another run. */
+  toFile(): Uint8Array {
+    const { latent: values, shape } = this;
+    return encodeLatent({ values, shape, hasSigmaUnits: this.#run.hasSigmaUnits });
   }
 
   /** What the model reads in the next call. */

@@ -90,12 +90,11 @@ export class DiffusionLanes extends ModelLanes<OpenModel, DiffusionSample, Lane>
     refuseOtherSize(model.onlySize, request);
     if (request.image) this.#encoder(request);
     const { width, height } = latentSize(model, request);
-    const latentLength = model.unet.latentChannels * width * height;
     const arrivedAt = this.parts.clock.monotonic();
     const sample = new LaneSample(
       request,
       model.schedulerConfig,
-      latentLength,
+      [model.unet.latentChannels, height, width],
       arrivedAt,
       model.conditioning,
     );

@@ -2,6 +2,7 @@
 import { stepsMade } from '@lehr/shared';
 import type { DiffusionSample } from '../../protocol/messages.ts';
 import { PROMPT_ALONE } from '../conditioning.ts';
+import type { NoisyLatent } from '../latent-file.ts';
 import type { NoisePredictions } from '../model-output.ts';
 import type { SchedulerConfig } from '../scheduler-config.ts';
 import type { UnetRow } from '../unet.ts';
@@ -34,14 +35,15 @@ export class LaneSample implements LaneMember {
   constructor(
     request: DiffusionSample,
     config: SchedulerConfig,
-    latentLength: number,
+    shape: NoisyLatent['shape'],
     arrivedAt: number,
     conditioning = PROMPT_ALONE,
   ) {
     this.request = request;
     this.arrivedAt = arrivedAt;
-    this.steps = stepsMade(request);
-    this.denoising = new Denoising(request, config, latentLength);
+    this.denoising = new Denoising(request, config, shape);
+    const isWhole = request.denoisingStart === undefined && request.denoisingEnd === undefined;
+    this.steps = isWhole ? stepsMade(request) : this.denoising.callsLeft;
     this.prompt = new PromptRows(request, conditioning);
     this.rows = this.prompt.count;
   }

@@ -82,7 +82,7 @@ function sampleOf({
     sampler,
     maxBatchMates,
   };
-  const sample = new LaneSample(request, CONFIG, LENGTH, systemClock.monotonic());
+  const sample = new LaneSample(request, CONFIG, [4, 2, 2], systemClock.monotonic());
   const embeddings = [0.5, 0.1].map((value) => ({ hidden: Float32Array.of(value), pooled: undefined }));
   sample.prompt.setEmbeddings(embeddings.slice(0, sample.prompt.texts.length));
   return sample;

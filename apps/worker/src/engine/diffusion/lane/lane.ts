@@ -209,14 +209,15 @@ export class Lane implements TurnTaker {
 }
 
 /**
- * Equal steps, sampler and strength mean equal timesteps at every step, from the same call on: a resumed sample begins at a later one. Equal
+ * Equal steps, sampler and part of the schedule mean equal timesteps at every step, from the same call on: a resumed sample begins at a later one. Equal
  * guidance means equal rows per sample.
  */
 function canShareTimesteps(sample: LaneSample, other: LaneSample): boolean {
   const [a, b] = [sample.request, other.request];
   const isAligned =
     a.steps === b.steps && a.sampler === b.sampler && sample.denoising.call === other.denoising.call;
-  return isAligned && a.guidance === b.guidance && (a.strength ?? 1) === (b.strength ?? 1);
+  const isSamePart = a.denoisingStart === b.denoisingStart && a.denoisingEnd === b.denoisingEnd;
+  return isAligned && isSamePart && a.guidance === b.guidance && (a.strength ?? 1) === (b.strength ?? 1);
 }
 
 const rowsOf = (samples: readonly LaneSample[]): number =>

@@ -188,7 +188,19 @@ export class DecodeQueue extends SampleQueue<DecodeQueueOptions> {
         decodeMs,
         ...(!denoising.isResumed && { deviceMs: sample.deviceMs + decodeMs }),
       };
-      post({ type: 'finished', sample: id, pixels, width, height, batchSize, cuts: prompt.cuts, timings });
+      const latent = sample.request.denoisingEnd === undefined ? undefined : denoising.toFile();
+      const { cuts } = prompt;
+      post({
+        type: 'finished',
+        sample: id,
+        pixels,
+        width,
+        height,
+        ...(latent && { latent }),
+        batchSize,
+        cuts,
+        timings,
+      });
     } catch (error) {
       this.fail(sample, error);
     }

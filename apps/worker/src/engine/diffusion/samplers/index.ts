@@ -1,6 +1,6 @@
 /** All samplers by name: starts runs of them, and lists the samplers and step counts that a model's schedule allows. */
 import { LehrError } from '@lehr/shared';
-import { noiseSchedule } from '../noise-schedule.ts';
+import { noiseSchedule, roundHalfToEven } from '../noise-schedule.ts';
 import type { SchedulerConfig } from '../scheduler-config.ts';
 import { ddim } from './ddim.ts';
 import { dpmpp2m, dpmpp2mKarras, dpmpp2mSdeKarras } from './dpmpp-2m.ts';
@@ -8,6 +8,7 @@ import { euler, eulerAncestral } from './euler.ts';
 import { lcm } from './lcm.ts';
 import { pndm } from './pndm.ts';
 import {
+  type DenoisingWindow,
   PlannedRun,
   SAMPLER_NAMES,
   type SamplerKind,
@@ -28,6 +29,8 @@ export interface SamplerRunOptions {
   readonly strength?: number;
   /** Only for ddim: share of each step's noise that is newly drawn, from 0 (the default) to 1. */
   readonly eta?: number;
+  /** Its start is used in place of the strength. */
+  readonly window?: DenoisingWindow;
 }
 
 export const SAMPLER_KINDS: Readonly<Record<SamplerName, SamplerKind>> = {
@@ -46,20 +49,29 @@ export const SAMPLER_KINDS: Readonly<Record<SamplerName, SamplerKind>> = {
 export function uncheckedRun(options: SamplerRunOptions): SamplerRun {
   const kind = SAMPLER_KINDS[options.name];
   const setup = setupOf(options);
-  const plan = fromFirstCall(kind.plan(setup));
-  return new PlannedRun(plan, kind.rule(setup, plan), options.latentLength);
+  const { plan, calls } = partOf(kind.plan(setup), setup);
+  return new PlannedRun(plan, kind.rule(setup, plan), options.latentLength, calls);
 }
 
 export function setupOf(options: Omit<SamplerRunOptions, 'latentLength'>): SamplerSetup {
-  const { name, config, steps, strength = 1, eta = 0 } = options;
+  const { name, config, steps, strength = 1, eta = 0, window = {} } = options;
   const spacing = config.timestepSpacing ?? SAMPLER_KINDS[name].defaultSpacing;
-  return { config, schedule: noiseSchedule(config), spacing, steps, strength, eta };
+  return { config, schedule: noiseSchedule(config), spacing, steps, strength, eta, window };
 }
 
-/** The part of a plan that an image-to-image run makes. */
-function fromFirstCall(plan: SamplerPlan): SamplerPlan {
-  const { firstCall, timesteps, sigmas } = plan;
-  return { ...plan, timesteps: timesteps.slice(firstCall), sigmas: sigmas.slice(firstCall) };
+/** The plan from the first call that is made, and how many calls are; diffusers compares timesteps in the same way. */
+function partOf(
+  plan: SamplerPlan,
+  { config: { trainTimesteps }, window: { start, end } }: SamplerSetup,
+): { readonly plan: SamplerPlan; readonly calls: number } {
+  const cutoff = (share: number): number => roundHalfToEven(trainTimesteps - share * trainTimesteps);
+  const { timesteps, sigmas } = plan;
+  const isBelow = (timestep: number): boolean => start !== undefined && timestep < cutoff(start);
+  const firstCall =
+    start === undefined ? plan.firstCall : timesteps.length - timesteps.filter(isBelow).length;
+  const left = timesteps.slice(firstCall);
+  const calls = end === undefined ? left.length : left.filter((timestep) => timestep >= cutoff(end)).length;
+  return { plan: { ...plan, timesteps: left, sigmas: sigmas.slice(firstCall) }, calls };
 }
 
 interface StepRange {
@@ -68,8 +80,8 @@ interface StepRange {
 }
 
 /**
- * Starts a sample's run. Throws LehrError `invalid-input` naming /input/sampler, /input/steps or /input/strength and
- * what is allowed there.
+ * Starts a sample's run. Throws LehrError `invalid-input` naming /input/sampler, /input/steps, /input/strength or the denoising
+ * window and what is allowed there.
  */
 export function createSamplerRun(options: SamplerRunOptions): SamplerRun {
   const { name, config } = options;
@@ -97,12 +109,12 @@ export function stepRange(name: SamplerName, config: SchedulerConfig): StepRange
 }
 
 function checkSteps(name: SamplerName, setup: SamplerSetup): void {
-  const { steps, strength } = setup;
+  const { steps, strength, window } = setup;
   const kind = SAMPLER_KINDS[name];
   if (!(strength > 0 && strength <= 1)) {
     throw refused('/input/strength', `must be above 0 and at most 1; it is ${strength}`);
   }
-  const givesPicture = steps > 1 || strength < 1 || beginsInNoise(kind, setup);
+  const givesPicture = steps > 1 || strength < 1 || window.start !== undefined || beginsInNoise(kind, setup);
   if (!isPossible(kind, setup) || !givesPicture) {
     const { min, max } = rangeOf(kind, setup);
     throw refused(
@@ -110,10 +122,18 @@ function checkSteps(name: SamplerName, setup: SamplerSetup): void {
       `must be a whole number from ${min} to ${max} with ${name}; it is ${steps}`,
     );
   }
-  if (kind.plan(setup).firstCall === steps) {
+  const plan = kind.plan(setup);
+  if (window.start === undefined && plan.firstCall === steps) {
     const product = `${steps} steps times strength must be at least 1`;
     throw refused('/input/strength', `must leave at least one step: ${product}; it is ${strength}`);
   }
+  if (partOf(plan, setup).calls > 0) return;
+  const { start = 0, end = 1 } = window;
+  const field = window.end === undefined ? 'denoising_start' : 'denoising_end';
+  throw refused(
+    `/input/${field}`,
+    `must leave at least one step: none of ${steps} steps of ${name} is from ${start} to ${end}`,
+  );
 }
 
 function rangeOf(kind: SamplerKind, setup: SamplerSetup): StepRange {

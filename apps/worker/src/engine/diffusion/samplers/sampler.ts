@@ -39,6 +39,10 @@ export interface SamplerRun {
   step(output: ModelOutput | Float32Array, latent: Float32Array, drawNoise: DrawNoise): boolean;
   /** Image to image: adds unit `noise` to a clean `latent`, in place, up to the level of the first call. */
   addNoise(latent: Float32Array, noise: Float32Array): void;
+  /** Whether its noisy latents are `picture + sigma * noise`, as those of Euler, and not of unit variance. */
+  readonly hasSigmaUnits: boolean;
+  /** Changes a noisy `latent` of a run with the other units to those of this run, at the level of its first call. */
+  convertUnits(latent: Float32Array): void;
   /** A copy of the state. Stochastic runs also need the state of their noise stream to continue. */
   state(): SamplerState;
   /** Continues from a `state()` of a run with the same options. Throws LehrError `internal` for any other state. */
@@ -65,6 +69,15 @@ export interface SamplerSetup {
   readonly strength: number;
   /** DDIM: share of each step's noise that is newly drawn. */
   readonly eta: number;
+  readonly window: DenoisingWindow;
+}
+
+/** As in diffusers, the part of the training schedule that a run makes, each from 0 (noise) to 1 (clean); all of it where absent. */
+export interface DenoisingWindow {
+  /** In place of the strength: the run leaves out the timesteps that are noisier. */
+  readonly start?: number | undefined;
+  /** The run stops before the timesteps that are cleaner, and its latent is still noisy. */
+  readonly end?: number | undefined;
 }
 
 export interface SamplerPlan {
@@ -114,8 +127,9 @@ export class PlannedRun implements SamplerRun {
   readonly #latentLength: number;
   #call = 0;
 
-  constructor(plan: SamplerPlan, rule: SamplerRule, latentLength: number) {
-    this.timesteps = plan.timesteps;
+  /** `calls`: those that are made. A rule knows the whole plan, because some steps depend on how many follow. */
+  constructor(plan: SamplerPlan, rule: SamplerRule, latentLength: number, calls = plan.timesteps.length) {
+    this.timesteps = plan.timesteps.slice(0, calls);
     this.initNoiseSigma = plan.initNoiseSigma;
     this.#rule = rule;
     this.#latentLength = latentLength;
@@ -155,6 +169,16 @@ export class PlannedRun implements SamplerRun {
     this.#expect(latent, noise);
     const { start } = this.#rule;
     for (let i = 0; i < latent.length; i++) latent[i] = start.picture * latent[i] + start.noise * noise[i];
+  }
+
+  get hasSigmaUnits(): boolean {
+    return this.#rule.inputScale !== undefined;
+  }
+
+  convertUnits(latent: Float32Array): void {
+    const { start, inputScale } = this.#rule;
+    const factor = inputScale ? 1 / inputScale(0) : start.picture;
+    for (let i = 0; i < latent.length; i++) latent[i] *= factor;
   }
 
   state(): SamplerState {
