@@ -11,8 +11,8 @@ import { residualSums } from './residual-sum.ts';
 const PATTERNS = [groupNorms, nhwcConvs, biasSplitGelus, residualSums];
 
 /**
- * Changes the graph in place, but not its branches, and not where a node with a name in `left` would be written. Returns the names of the nodes that it wrote,
- * by operator. They are made of what the nodes make, so that each has the same name whatever is left.
+ * Changes the graph in place, but not its branches, and not where a node with a name in `left` would be written. Returns the names of the nodes that
+ * it wrote, by operator. They are made of what the nodes make, so that each has the same name whatever is left.
  */
 export function fuseForCuda(
   stored: StoredModel,

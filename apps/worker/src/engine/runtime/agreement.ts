@@ -6,8 +6,8 @@ import { floatValues, largestDifference, type Tensor } from './tensor.ts';
 type Outputs = Readonly<Record<string, Tensor>>;
 
 /**
- * How far outputs may be from each other, as a share of the largest value, when a worker opens a graph and when `lehr models prepare` keeps one. Fused
- * nodes add in another order, which changes float32 on a CPU by less; half precision rounds a thousand times as much.
+ * How far outputs may be from each other, as a share of the largest value, when a worker opens a graph and when `lehr models prepare` keeps one.
+ * Fused nodes add in another order, which changes float32 on a CPU by less; half precision rounds a thousand times as much.
  */
 export const TOLERANCE = { float32: 1e-5, float16: 2e-2 } as const;
 
