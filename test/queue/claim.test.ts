@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect, onTestFinished, test, vi } from 'vitest';
 import type { TenantId } from '../../packages/shared/src/index.ts';
 import { type Claim, firstScore, recoverStalled } from '../../packages/shared/src/queue/index.ts';
 import { redisNow } from '../../packages/shared/src/redis/index.ts';
-import { GROUP, queueWorld } from '../support/queue-world.ts';
+import { bullQueue, GROUP, queueWorld } from '../support/queue-world.ts';
 import { startRedis, type TestRedis } from '../support/redis.ts';
 
 let server: TestRedis;
@@ -76,6 +76,19 @@ test('The head of a group has the number of waiting jobs, and the class, the cos
   await world.redis.del(world.keys.record(first));
   const [lost] = await world.claimer.findWork(['tiny@1']);
   expect(lost.costMs).toBeUndefined();
+});
+
+test('A group that is paused in BullMQ has no head until it is resumed, and its resumption wakes a worker', async () => {
+  const world = await queueWorld(server.url);
+  const queue = bullQueue(world, GROUP);
+  await world.submit();
+  await queue.pause();
+  await world.submit();
+  expect(await world.claimer.findWork(['tiny@1'])).toEqual([]);
+  const woken = world.claimer.wait([GROUP]);
+  await queue.resume();
+  expect(await woken).toBe(GROUP);
+  expect(await world.claimer.findWork(['tiny@1'])).toMatchObject([{ queue: GROUP, waiting: 2 }]);
 });
 
 test('A look finds exactly the groups of its models that have waiting jobs', async () => {

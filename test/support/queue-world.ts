@@ -1,4 +1,6 @@
 /** A small world around the queue layer: records, group queues and a claimer over one real Redis. */
+import { Queue } from 'bullmq';
+import { onTestFinished } from 'vitest';
 import type { Job, PriorityClass } from '../../packages/shared/src/index.ts';
 import {
   DEFAULT_TENANT,
@@ -61,6 +63,13 @@ export const newJob = (fields: Partial<NewJob> = {}): NewJob => ({
 export async function claimJobs(queue: GroupQueue, worker: WorkerId, count: number): Promise<Claim[]> {
   const claims = await Promise.all(Array.from({ length: count }, () => queue.claim(newLeaseToken(worker))));
   return claims.filter((claim) => claim !== undefined);
+}
+
+/** A group queue as an operator has it, with BullMQ's own class. */
+export function bullQueue({ redis, keys }: Pick<QueueWorld, 'redis' | 'keys'>, name: string): Queue {
+  const queue = new Queue(name, { connection: redis, prefix: keys.prefix });
+  onTestFinished(() => queue.close());
+  return queue;
 }
 
 export async function queueWorld(url: string, times?: Partial<LeaseTimes>): Promise<QueueWorld> {

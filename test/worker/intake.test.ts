@@ -18,7 +18,7 @@ import {
   type TenantId,
 } from '../../packages/shared/src/index.ts';
 import { Leases, WorkflowRunner } from '../../packages/shared/src/queue/index.ts';
-import { GROUP, type QueueWorld, queueWorld } from '../support/queue-world.ts';
+import { bullQueue, GROUP, type QueueWorld, queueWorld } from '../support/queue-world.ts';
 import { startRedis, type TestRedis } from '../support/redis.ts';
 import { SLOW_MACHINE } from '../support/timeouts.ts';
 
@@ -265,6 +265,36 @@ test('A job whose attempts are used up fails with a message of Lehr and not with
   expect(await detailOf(stalled)).toBe(
     'The workers that ran the job stopped renewing its lease too often. It is not tried again.',
   );
+});
+
+test('A group that is paused in BullMQ lets the intake sleep, and its jobs start when it is resumed', async () => {
+  const world = await intakeWorld();
+  const start = vi.spyOn(world.store, 'start');
+  const queue = bullQueue(world, EARS);
+  await queue.pause();
+  const paused = await world.submit(speech);
+  world.intake.start();
+  await world.sleeps();
+  expect([world.started.size, start.mock.calls.length]).toEqual([0, 0]);
+  await queue.resume();
+  await vi.waitFor(
+    () => expect([...world.started].map(({ record }) => record.id)).toEqual([paused]),
+    SLOW_MACHINE,
+  );
+});
+
+test('A group whose head cannot be claimed is tried once, and then the intake sleeps', async () => {
+  const world = await intakeWorld();
+  const start = vi.spyOn(world.store, 'start');
+  await world.submit(speech);
+  // BullMQ hands out no job beyond this number.
+  await bullQueue(world, EARS).setGlobalConcurrency(1);
+  await world.store.start(EARS, 1);
+  await world.submit(speech);
+  world.intake.start();
+  await world.sleeps();
+  expect(world.started.size).toBe(0);
+  expect(start).toHaveBeenCalledTimes(2);
 });
 
 test('A command that fails while the intake sleeps starts no second blocking pop behind the first one', async () => {

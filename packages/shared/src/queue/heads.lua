@@ -11,7 +11,8 @@
 -- Returns {index, cursor, 1 if all groups were looked at, then for each group
 -- {queue, waiting, score of the head, ms that the head has waited by Redis's clock, its cost in estimated engine ms or -1,
 -- 1 if the head is a job of such a tenant, how many jobs of its class wait, its id if jobs of such tenants are before it in line, or ''}};
--- score 0 for a job that was handed back or recovered: those run first.
+-- score 0 for a job that was handed back or recovered: those run first. A group that was paused in BullMQ has no head; when it is resumed,
+-- BullMQ sets its marker.
 
 local prefix, limit = ARGV[1], tonumber(ARGV[2])
 local time = redis.call('TIME')
@@ -74,7 +75,7 @@ local function has_work(queue)
   local base = prefix .. ':' .. queue .. ':'
   local waiting, id, score, may_claim, of_class, out_of_turn = head_of(queue, base)
   seen[queue] = waiting > 0
-  if waiting > 0 then
+  if waiting > 0 and not field(base .. 'meta', 'paused') then
     local added = tonumber(field(base .. id, 'timestamp')) or now
     -- Rounded up, so that no job counts as shorter than it is.
     local cost = math.ceil(tonumber(field(prefix .. ':record:' .. id, 'cost')) or -1)

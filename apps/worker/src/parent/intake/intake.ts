@@ -174,20 +174,22 @@ export class Intake {
     // would spin.
     this.#shouldLook = false;
     const skipped = new Set<string>();
+    // Another worker was faster, or BullMQ hands out no job of them. The loop sleeps on their markers.
+    const gaveNone = new Set<string>();
     let searches = 0;
     while (!this.#stop.signal.aborted && this.#mayClaim()) {
       const { fullTenants } = runner;
       const heads = await claimer.findWork(models(), this.#recentGroups, fullTenants);
       const { searchedAll } = claimer;
       const choice = chooseGroup(
-        heads.filter(({ isOfFullTenant }) => !isOfFullTenant),
+        heads.filter(({ queue, isOfFullTenant }) => !isOfFullTenant && !gaveNone.has(queue)),
         (queue, priority) => runner.room(queue, priority),
         (queue) => this.#lastClaims.get(queue) ?? 0,
       );
       if (!choice) {
-        for (const { queue } of heads) skipped.add(queue);
+        for (const { queue } of heads) if (!gaveNone.has(queue)) skipped.add(queue);
         this.#skippedGroups = skipped;
-        this.#mayWait = skipped.size > 0 || !searchedAll;
+        this.#mayWait = skipped.size > 0 || gaveNone.size > 0 || !searchedAll;
         searches++;
         if (searchedAll || searches === MAX_SEARCHES) return;
         continue;
@@ -201,6 +203,7 @@ export class Intake {
         Math.min(head.waitingOfClass ?? head.waiting, fitting, this.#options.attempts.freeJobs),
         head.outOfTurn,
       );
+      if (claimed === 0) gaveNone.add(choice.queue);
       // No job waits any more: the next one sets a marker.
       this.#mayWait = !(searchedAll && heads.length === 1 && claimed === head.waiting);
       if (!this.#mayWait) return;
