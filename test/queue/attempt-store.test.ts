@@ -113,6 +113,18 @@ test('What a start remembers for a lost reply is one key for each worker, which 
   expect(leftMs).toBeLessThanOrEqual(world.queues.leaseMs);
 });
 
+test('A start claims jobs of one class, that of the first job that runs, and leaves a marker for the others', async () => {
+  const world = await queueWorld(server.url);
+  const bulk = await world.submit({ priority: 'bulk' });
+  const ended = await world.submit({ priority: 'interactive' });
+  await world.records.apply([{ move: 'cancel', id: ended }]);
+  const standard = [await world.submit(), await world.submit()];
+  const claimed = async () => (await world.store.start(GROUP, 8)).map(({ claim }) => claim.jobId);
+  expect(await claimed()).toEqual([ended, ...standard]);
+  expect(await world.redis.exists(world.queues.of(GROUP).marker)).toBe(1);
+  expect(await claimed()).toEqual([bulk]);
+});
+
 test('A job that BullMQ gave up is claimed and not started, with the reason', async () => {
   const world = await queueWorld(server.url);
   const id = await world.submit();

@@ -192,6 +192,25 @@ test('A marker while a job runs is searched for, so that bulk jobs go on waiting
   expect(await world.queues.of(EARS).position(bulk)).toBe(1);
 });
 
+test('A bulk job that comes with the marker of an urgent one goes on waiting for a worker that has no other work', async () => {
+  vi.spyOn(SpeechRun.prototype, 'fetchesInput', 'get').mockReturnValue(false);
+  const world = await intakeWorld();
+  world.intake.start();
+  await world.sleeps();
+  const start = world.store.start.bind(world.store);
+  let bulk: JobId | undefined;
+  vi.spyOn(world.store, 'start').mockImplementationOnce(async (...order) => {
+    bulk = await world.submit({ ...speech, priority: 'bulk' });
+    return await start(...order);
+  });
+  const pass = vi.spyOn(world.claimer, 'pass');
+  await world.submit(speech);
+  // The marker of the bulk job goes to another worker.
+  await vi.waitFor(() => expect(pass).toHaveBeenCalledWith(EARS), SLOW_MACHINE);
+  expect(world.started.size).toBe(1);
+  expect(await world.queues.of(EARS).position(bulk as JobId)).toBe(1);
+});
+
 test('The lease of a claimed job that could neither run nor be ended is not renewed', async () => {
   const world = await intakeWorld();
   const id = await world.submit(speech);

@@ -62,8 +62,8 @@ export class AttemptStore {
   }
 
   /**
-   * Claims up to `count` jobs (at least one) of a group queue, each with its own lease, and starts them; `outOfTurn` first, if it still
-   * waits. When the reply is lost and the connection sends the command again, it gives the same jobs. One call at a time.
+   * Claims up to `count` jobs (at least one) of one class of a group queue, each with its own lease, and starts them; `outOfTurn` first, if
+   * it still waits. When the reply is lost and the connection sends the command again, it gives the same jobs. One call at a time.
    */
   async start(queue: string, count: number, outOfTurn?: JobId): Promise<Started[]> {
     const { records, worker, leaseMs } = this.#options;

@@ -1,4 +1,5 @@
 -- Claims jobs of one group queue and starts an attempt of each, in one round trip. Each job is claimed and started whole, or not at all.
+-- They are of one class, because there may be no room for a less urgent one beside them.
 --
 -- These texts are put before this one when it is loaded (attempt-store.ts): the function `apply` (records/transition.lua, which describes KEYS
 -- and ARGV[1] and ARGV[3]), and BullMQ's script that takes the next job as the function `bull_take`, which takes KEYS and ARGV.
@@ -27,10 +28,9 @@ local queue_keys = of_queue(
 local started = {}
 local function start(id, lease)
   local given_up = redis.call('HGET', base .. id, 'defa')
-  started[#started + 1] = {
-    id, lease, given_up or '',
-    given_up and {} or apply({ move = 'start', id = id, lease = lease, fields = { worker = asked.worker } }),
-  }
+  local outcome = given_up and {} or apply({ move = 'start', id = id, lease = lease, fields = { worker = asked.worker } })
+  started[#started + 1] = { id, lease, given_up or '', outcome }
+  return outcome[7]
 end
 
 -- Starts the jobs that this call has claimed before. Only a lost reply costs this search.
@@ -56,12 +56,29 @@ local last = redis.call('SET', prefix .. ':start:' .. asked.worker, asked.leases
 if last == asked.leases[1] then start_again() end
 if #started > 0 then return started end
 
+-- How many jobs wait in the class of this record, a list of names and values, or in a more urgent one; nil where the job does not run.
+local CLASS_SPAN, CLASS = 2251799813685248, { interactive = 1, standard = 2, bulk = 3 } -- 2^51
+local function waiting_beside(record)
+  for i = 1, type(record) == 'table' and #record or 0, 2 do
+    local class = record[i] == 'priority' and CLASS[record[i + 1]]
+    if class then return redis.call('ZCOUNT', base .. 'prioritized', '-inf', string.format('(%.17g', class * CLASS_SPAN)) end
+  end
+end
+
 if asked.first then redis.call('ZADD', base .. 'prioritized', 'XX', -1, asked.first) end
-for _, lease in ipairs(asked.leases) do
+-- Once a job runs: how many may be claimed beside it.
+local left
+for i, lease in ipairs(asked.leases) do
+  if left == 0 then break end
   local lock = cmsgpack.pack({ token = lease, name = lease, lockDuration = asked.lease_ms })
   local id = bull_take(queue_keys, { base, now, lock })[2]
   if id == 0 then break end
-  start(id, lease)
+  local record = start(id, lease)
+  if left then
+    left = left - 1
+  elseif i < #asked.leases then
+    left = waiting_beside(record)
+  end
 end
 -- BullMQ's script leaves a marker with every job that it takes. Where none waits any more, it would wake a worker for nothing.
 if redis.call('EXISTS', base .. 'prioritized', base .. 'wait') == 0 then redis.call('DEL', base .. 'marker') end

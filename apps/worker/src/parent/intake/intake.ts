@@ -44,7 +44,7 @@ const MAX_SEARCHES = 8;
  * class, of another tenant, or a short one for a full lane. Their groups have no marker that would tell.
  */
 const OTHER_JOBS_AFTER_MS = 500;
-/** Jobs that are claimed by a marker alone; one is usual, and each needs a lease token beforehand. */
+/** Jobs that are claimed by a marker alone, all of one class; one is usual, and each needs a lease token beforehand. */
 const MAX_UNSEEN_JOBS = 8;
 /** Groups claimed from last, which every search looks at: their lanes may be running. More than an engine has lanes. */
 const MAX_RECENT_GROUPS = 8;
@@ -151,7 +151,7 @@ export class Intake {
 
   /**
    * Claims the jobs of the only group that has any, without a search, if there is room for any job. False when that was not done, or when
-   * jobs may be left.
+   * jobs of their class may be left; those of less urgent classes have a marker.
    */
   async #claimAllOf(group: string | undefined): Promise<boolean> {
     const { attempts, runner } = this.#options;
