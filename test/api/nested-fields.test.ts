@@ -57,7 +57,7 @@ test.each([
   expect(await world.parts.redis.zcard(world.parts.keys.live)).toBe(0);
 });
 
-test.each(['/v1/audio/transcriptions', '/v1/audio/translations', '/v1/files'])(
+test.each(['/v1/audio/transcriptions', '/v1/audio/translations', '/v1/images/edits', '/v1/files'])(
   'A part without a name is a 400 of %s, and nothing is stored',
   async (path) => {
     const world = await apiWorld(server.url);

@@ -76,7 +76,7 @@ describe('OpenAPI document', () => {
       const url = path.replace(/\{\w+\}/g, 'x');
       const body = 'a'.repeat(16 * 1024 * 1024);
       const headers = { 'content-length': String(body.length), 'content-type': 'application/json' };
-      const isUpload = path === '/v1/files' || path.startsWith('/v1/audio/');
+      const isUpload = /^\/v1\/(?:files|audio\/.*|images\/(?:edits|variations))$/.test(path);
       const { status } = await world.ask(method.toUpperCase(), url, body, { headers });
       expect(status, `${method} ${path}`).toBe(isUpload ? 415 : 413);
     }

@@ -87,7 +87,7 @@ test('The model list has one page, in the OpenAI and the Replicate form, and mod
   });
 });
 
-test('A picture to begin at is a field of images.generate, and images.edit is refused with its name', {
+test('A picture to begin at is a field of images.generate, and images.edit uploads it', {
   tags: ['long'],
 }, async () => {
   const stack = await startStack(server, { LEHR_MODELS: await tinyModels({ vaeEncoder: true }) });
@@ -109,9 +109,17 @@ test('A picture to begin at is a field of images.generate, and images.edit is re
   const unreadable = await errorOf(draw({ image: 'data:image/png;base64,AAAA', strength: 0.5 }));
   expect(unreadable).toMatchObject({ status: 400, param: 'image' });
   const file = await toFile(start, 'start.png', { type: 'image/png' });
-  const edit = await errorOf(client.images.edit({ ...CIRCLE, image: file }));
-  expect(edit).toBeInstanceOf(NotFoundError);
-  expect(edit).toMatchObject({ code: 'not_found', message: expect.stringContaining('`image`') });
+  const edit = async (image: typeof file) => {
+    const own = lehrFields({ seed: 3, strength: 0.5 });
+    const { data } = await client.images.edit({ ...CIRCLE, image, ...own });
+    return pixelData(await bytesOf(data?.[0]));
+  };
+  expect(await edit(file)).toBe(begun);
+  const broken = await toFile(Buffer.from('no picture'), 'start.png');
+  expect(await errorOf(edit(broken))).toMatchObject({ status: 400, param: 'image' });
+  const { data } = await client.images.createVariation({ model: 'tiny', image: file, n: 2 });
+  const variations = await Promise.all((data ?? []).map(bytesOf));
+  expect(variations.map(pictureFile)).toEqual(Array(2).fill({ format: 'png', size: '64x64' }));
 });
 
 test('A model without a VAE encoder refuses a picture to begin at, with the name of the field', async () => {

@@ -1,4 +1,4 @@
-/** A models.yaml with the trained demo Whisper (`ears`) and a tiny untrained diffusion model (`brush`). */
+/** A models.yaml with the trained demo Whisper (`ears`) and a tiny untrained diffusion model with a VAE encoder (`brush`). */
 import { writeFile } from 'node:fs/promises';
 import { dirname, join, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -15,7 +15,7 @@ export const MAX_AUDIO_S = 1800;
 /** Returns the path of models.yaml. With `canary`, `brush` also has a version 2, which no job gets without a rollout. */
 export async function speechModels({ canary = false } = {}): Promise<string> {
   const folder = await tempFolder('models');
-  await writeTinyDiffusion(join(folder, 'brush'), { seed: 5, timestepType: 'float32' });
+  await writeTinyDiffusion(join(folder, 'brush'), { seed: 5, timestepType: 'float32', vaeEncoder: true });
   const file = join(folder, 'models.yaml');
   await writeFile(
     file,

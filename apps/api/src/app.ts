@@ -7,6 +7,7 @@ import { huggingFaceRoutes } from './dialects/huggingface/calls.ts';
 import { modelListRoute, modelRoute } from './dialects/models.ts';
 import { audioRoutes } from './dialects/openai/audio.ts';
 import { embeddingRoutes } from './dialects/openai/embeddings.ts';
+import { imageEditRoutes } from './dialects/openai/image-edits.ts';
 import { imageRoutes } from './dialects/openai/images.ts';
 import { createPredictionRoutes } from './dialects/replicate/create.ts';
 import { replicateModelRoutes } from './dialects/replicate/models.ts';
@@ -47,7 +48,8 @@ import { webhookRoutes } from './routes/webhooks.ts';
 
 const mayCarryAudio = (path: string): boolean => path === '/v1/jobs' || path.endsWith('/predictions');
 /** These routes take uploads, which files/multipart.ts counts while it reads them. */
-const readsItsBody = (path: string): boolean => path === '/v1/files' || path.startsWith('/v1/audio/');
+const readsItsBody = (path: string): boolean =>
+  path === '/v1/files' || /^\/v1\/(?:audio\/|images\/(?:edits|variations)$)/.test(path);
 
 /** `hasOperationsApp`: metrics, readiness and the board have their own listener and are not served here. */
 export function createApp(parts: ApiParts, hasOperationsApp = false): Api {
@@ -88,6 +90,7 @@ export function createApp(parts: ApiParts, hasOperationsApp = false): Api {
 /** For clients of other APIs; they make the same jobs as the native routes. */
 function dialectRoutes(app: Api, parts: ApiParts): void {
   imageRoutes(app, parts);
+  imageEditRoutes(app, parts);
   audioRoutes(app, parts);
   embeddingRoutes(app, parts);
   createPredictionRoutes(app, parts);

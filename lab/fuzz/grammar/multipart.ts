@@ -3,7 +3,13 @@ import fc from 'fast-check';
 import type { FuzzRequest, Piece } from '../request.ts';
 import { BEARER, delivery, headOf, text } from './pieces.ts';
 
-const TARGETS = ['/v1/files', '/v1/audio/transcriptions', '/v1/audio/translations'];
+const TARGETS = [
+  '/v1/files',
+  '/v1/audio/transcriptions',
+  '/v1/audio/translations',
+  '/v1/images/edits',
+  '/v1/images/variations',
+];
 
 const CONTENT_TYPES = [
   'multipart/form-data; boundary=x',
@@ -17,7 +23,21 @@ const CONTENT_TYPES = [
   'MULTIPART/FORM-DATA; BOUNDARY=x',
 ];
 
-const NAMES = ['content', 'file', 'model', 'response_format', 'metadata', '', 'a"b', '__proto__', 'é'];
+const NAMES = [
+  'content',
+  'file',
+  'model',
+  'response_format',
+  'metadata',
+  'image[]',
+  'mask',
+  'prompt',
+  'n',
+  '',
+  'a"b',
+  '__proto__',
+  'é',
+];
 
 /** The headers of a part, in whole lines. */
 const partHeaders: fc.Arbitrary<readonly Piece[]> = fc

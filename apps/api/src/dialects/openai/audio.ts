@@ -7,11 +7,9 @@ import { formatTranscript, type JobEvent, LehrError, type Transcript, Transcript
 import type { Context } from 'hono';
 import { eventStream, SSE_HEADERS } from '../../follow/sse.ts';
 import { enterStream, holderOf, orLeave, type StreamPlace } from '../../follow/streams.ts';
-import { inactive } from '../../http/fair-admission.ts';
 import type { ApiEnv } from '../../http/middleware/api-env.ts';
 import { guardQuota, requires } from '../../http/middleware/auth.ts';
 import { countRefusals } from '../../http/middleware/observe.ts';
-import { requestRefusal } from '../../http/middleware/validation.ts';
 import { BEARER } from '../../http/responses.ts';
 import type { StoredFile } from '../../jobs/files/files.ts';
 import { atTheTop, type Names, nativeRequest } from '../../jobs/requests/field-names.ts';
@@ -29,8 +27,9 @@ import {
   TranslationFieldsSchema,
 } from './audio-contract.ts';
 import { type CallEventMapper, callEvents } from './call-events.ts';
-import { CALL_HEADERS, type CallHeaders, holdMsOf, repeatOf } from './call-headers.ts';
+import { CALL_HEADERS, type CallHeaders, callHeadersOf, holdMsOf, repeatOf } from './call-headers.ts';
 import { callErrors } from './errors.ts';
+import { receiveUpload } from './uploads.ts';
 
 interface AudioCall {
   readonly path: string;
@@ -113,7 +112,7 @@ function routeOf({ path, operationId, summary, fields }: AudioCall): RouteConfig
 }
 
 async function answerCall(c: Context<ApiEnv>, parts: ApiParts, call: AudioCall): Promise<Response> {
-  const headers = headersOf(c);
+  const headers = callHeadersOf(c);
   const { fields, file, place } = await receive(c, parts, call);
   const made = await orLeave(place, makeAudioJob(c, parts, call, { fields, file, headers }));
   if (place) {
@@ -126,12 +125,6 @@ async function answerCall(c: Context<ApiEnv>, parts: ApiParts, call: AudioCall):
   return c.body(body, 200, { ...made.headers, 'content-type': contentType });
 }
 
-function headersOf(c: Context<ApiEnv>): CallHeaders {
-  const parsed = CALL_HEADERS.safeParse(c.req.header());
-  if (parsed.success) return parsed.data;
-  throw requestRefusal(parsed.error);
-}
-
 interface Received {
   readonly fields: AudioFields;
   readonly file: StoredFile;
@@ -140,33 +133,22 @@ interface Received {
 }
 
 /** Reads the whole body, checks it, and stores its file. */
-async function receive(
+const receive = (
   c: Context<ApiEnv>,
   { files, streams }: JobParts & FollowParts,
   call: AudioCall,
-): Promise<Received> {
-  try {
-    const receiving = files.receive(c.var.caller, c.req.raw, async (body) => {
-      const { filename: name, contentType, bytes } = audioFile(body);
-      const fields = audioFields(call.fields, body);
-      // Counted before the job is made, whose id a refused caller would not learn.
-      const place =
-        fields.stream === 'true'
-          ? enterStream(c.req.raw, streams, holderOf(c.var.caller, 'submit'))
-          : undefined;
-      return {
-        fields,
-        place,
-        file: await orLeave(place, files.create(c.var.caller, { name, contentType, bytes })),
-      };
-    });
-    return await inactive(c, receiving);
-  } catch (error) {
-    if (!(error instanceof LehrError) || error.code !== 'too-large') throw error;
-    const problems = [{ pointer: '/file', detail: 'is too large' }];
-    throw new LehrError('too-large', error.message, { problems, cause: error });
-  }
-}
+): Promise<Received> =>
+  receiveUpload(c, files, 'file', async (body) => {
+    const { filename: name, contentType, bytes } = audioFile(body);
+    const fields = audioFields(call.fields, body);
+    // Counted before the job is made, whose id a refused caller would not learn.
+    const place =
+      fields.stream === 'true'
+        ? enterStream(c.req.raw, streams, holderOf(c.var.caller, 'submit'))
+        : undefined;
+    const creating = files.create(c.var.caller, { name, contentType, bytes });
+    return { fields, place, file: await orLeave(place, creating) };
+  });
 
 /** The job reads the stored file. The file is deleted after the answer, or at once if an earlier call made the job. */
 async function makeAudioJob(

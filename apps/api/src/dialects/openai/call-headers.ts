@@ -1,5 +1,8 @@
 /** Request headers of OpenAI's clients. The client for Python names its timeout in another header than the one for JavaScript. */
 import { z } from '@hono/zod-openapi';
+import type { Context } from 'hono';
+import type { ApiEnv } from '../../http/middleware/api-env.ts';
+import { requestRefusal } from '../../http/middleware/validation.ts';
 import { IDEMPOTENCY_HEADER } from '../../jobs/requests/call-headers.ts';
 import type { ApiParts } from '../../parts.ts';
 
@@ -17,6 +20,13 @@ export const CALL_HEADERS = z.object({
   }),
 });
 export type CallHeaders = z.output<typeof CALL_HEADERS>;
+
+/** Of a route without a validator. */
+export function callHeadersOf(c: Context<ApiEnv>): CallHeaders {
+  const parsed = CALL_HEADERS.safeParse(c.req.header());
+  if (parsed.success) return parsed.data;
+  throw requestRefusal(parsed.error);
+}
 
 export const repeatOf = (headers: CallHeaders): { idempotencyKey: string | undefined; isRetry: boolean } => ({
   idempotencyKey: headers['idempotency-key'],

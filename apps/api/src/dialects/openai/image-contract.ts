@@ -7,8 +7,8 @@ const MAX_IMAGES = 10;
 const { prompt, negative_prompt, steps, guidance, seed, sampler, image, strength } =
   TextToImageRequestSchema.shape;
 
-export const ImageRequestSchema = nullsAsAbsent({
-  prompt,
+/** Fields of every call. */
+const wanted = {
   model: z.string().min(1).max(200).optional().meta({ description: 'Absent: the default image model.' }),
   n: z.int().min(1).max(MAX_IMAGES).optional(),
   size: z
@@ -18,6 +18,10 @@ export const ImageRequestSchema = nullsAsAbsent({
   response_format: z.enum(['url', 'b64_json']).optional().meta({
     description: 'Absent: the answer has both.',
   }),
+};
+
+/** Fields of the calls with a prompt. */
+const made = {
   output_format: z.enum(IMAGE_FORMATS).optional(),
   output_compression: z.int().min(0).max(100).optional().meta({
     description: 'For jpeg and webp. Accepted, but has no effect.',
@@ -27,15 +31,29 @@ export const ImageRequestSchema = nullsAsAbsent({
   partial_images: z.int().min(0).max(3).optional().meta({
     description: 'With `stream`: the most previews of the unfinished picture that are sent.',
   }),
-  negative_prompt,
-  steps,
-  guidance,
-  seed,
-  sampler,
-  image,
-  strength,
-}).meta({ id: 'OpenAiImageRequest' });
+};
+
+const own = { negative_prompt, steps, guidance, seed, sampler, strength };
+
+export const ImageRequestSchema = nullsAsAbsent({ prompt, ...wanted, ...made, ...own, image }).meta({
+  id: 'OpenAiImageRequest',
+});
 export type ImageRequest = z.output<typeof ImageRequestSchema>;
+
+export const EditFieldsSchema = z.object({ prompt, ...wanted, ...made, ...own });
+export type EditFields = z.output<typeof EditFieldsSchema>;
+
+/** Without a prompt, and so without one to move away from. */
+export const VariationFieldsSchema = EditFieldsSchema.pick({
+  model: true,
+  n: true,
+  size: true,
+  response_format: true,
+  steps: true,
+  seed: true,
+  sampler: true,
+  strength: true,
+});
 
 export const ImagesSchema = z
   .object({
@@ -62,23 +80,21 @@ const picture = {
   output_format: z.enum(IMAGE_FORMATS),
 };
 
+const usage = z.object({
+  input_tokens: z.int(),
+  output_tokens: z.int(),
+  total_tokens: z.int(),
+  input_tokens_details: z.object({ image_tokens: z.int(), text_tokens: z.int() }),
+});
+
+/** Of the two calls that stream. */
+const named = <Kind extends string>(kind: Kind) =>
+  z.enum([`image_generation.${kind}` as const, `image_edit.${kind}` as const]);
+
 export const ImageEventSchema = z
   .discriminatedUnion('type', [
-    z.object({
-      type: z.literal('image_generation.partial_image'),
-      ...picture,
-      partial_image_index: z.int().nonnegative(),
-    }),
-    z.object({
-      type: z.literal('image_generation.completed'),
-      ...picture,
-      usage: z.object({
-        input_tokens: z.int(),
-        output_tokens: z.int(),
-        total_tokens: z.int(),
-        input_tokens_details: z.object({ image_tokens: z.int(), text_tokens: z.int() }),
-      }),
-    }),
+    z.object({ type: named('partial_image'), ...picture, partial_image_index: z.int().nonnegative() }),
+    z.object({ type: named('completed'), ...picture, usage }),
   ])
   .meta({ id: 'OpenAiImageEvent' });
 export type ImageEvent = z.output<typeof ImageEventSchema>;

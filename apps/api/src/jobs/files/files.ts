@@ -46,8 +46,8 @@ export interface FilesOptions {
   readonly pace?: PaceLimits;
 }
 
-/** The file and its metadata, which Replicate's client sends as a file too. */
-const MAX_FILES = 2;
+/** What OpenAI's clients may send: 16 pictures and a mask. All of them together are bounded by their bytes. */
+const MAX_FILES = 17;
 /** Uploads at once at this process: the files of each are in memory until they are stored. */
 const MAX_UPLOADS = 16;
 const MAX_UPLOADS_OF_TENANT = 8;
