@@ -59,7 +59,13 @@ test('An uploaded file by its link, by its id and inline gives the same picture,
   const ordinary = await stack.post({ seed: 3 });
   const followed = await stack.post({ ...fields, n: 1, image: link, strength: 0.35, steps: 20 });
   const events = await stack.ask('GET', `/v1/jobs/${followed.id}/events`);
+  const grown = await stack.post({ seed: 3, hires: { steps: 10, strength: 0.55, upscaler: 'lanczos' } });
   await worker;
+  const { url, width } = (await stack.over(grown.id)).output?.images?.[0] ?? { url: '', width: 0 };
+  const grownFile = Buffer.from(await (await fetch(url)).arrayBuffer());
+  expect(width).toBe(128);
+  expect(pictureFile(grownFile)).toEqual({ format: 'png', size: '128x128' });
+  expect(grownFile.toString('latin1')).toContain('"hires":{"scale":2,"steps":10,"strength":0.55');
   const [byLink, byId, inline, other, alone] = await Promise.all(
     [...jobs, ordinary].map(({ id }) => pixelsOf(stack, id)),
   );

@@ -9,8 +9,13 @@ import sharp from 'sharp';
 import type { DiffusionModel } from '../../apps/worker/src/engine/diffusion/folder/diffusion-folder.ts';
 import { encoderOf } from '../../apps/worker/src/engine/diffusion/folder/open-picture-input.ts';
 import { LaneSample } from '../../apps/worker/src/engine/diffusion/lane/lane-sample.ts';
+import { enlarged, secondRequest } from '../../apps/worker/src/engine/diffusion/lane/second-pass.ts';
 import { encodeLatent, type NoisyLatent } from '../../apps/worker/src/engine/diffusion/latent-file.ts';
-import type { DiffusionSample, SampleId } from '../../apps/worker/src/engine/protocol/messages.ts';
+import type {
+  DiffusionSample,
+  SampleId,
+  SecondPass,
+} from '../../apps/worker/src/engine/protocol/messages.ts';
 import type { SamplerName } from '../../packages/shared/src/index.ts';
 
 const FIXTURES = new URL('../../lab/real/diffusion/fixtures/', import.meta.url).pathname;
@@ -39,6 +44,7 @@ export interface DiffusersCase {
   readonly latent?: string;
   readonly denoising_start?: number;
   readonly denoising_end?: number;
+  readonly hires?: Pick<SecondPass, 'steps' | 'strength' | 'upscaler'> & { readonly scale: number };
 }
 
 export interface ExpectedPicture {
@@ -103,7 +109,7 @@ const pixelsOf = async (path: string): Promise<Uint8Array> =>
 /** A sample of a case, ready for its first step. `folder` is needed for cases that begin at a picture. */
 export async function sampleOf(
   model: DiffusionModel,
-  { image: file, latent: from, ...each }: DiffusersCase,
+  { image: file, latent: from, hires, ...each }: DiffusersCase,
   folder = '',
 ): Promise<LaneSample> {
   const image = file === undefined ? undefined : await pixelsOf(join(folder, file));
@@ -121,6 +127,9 @@ export async function sampleOf(
     targetSize: each.target_size,
     maxBatchMates: Number.MAX_SAFE_INTEGER,
     ...(image && { image }),
+    ...(hires && {
+      hires: { ...hires, lane: 'large', width: each.width * hires.scale, height: each.height * hires.scale },
+    }),
     ...(from && { latent: fileOf(from, each.sampler, shape) }),
     ...(each.denoising_start && { denoisingStart: each.denoising_start }),
     ...(each.denoising_end && { denoisingEnd: each.denoising_end }),
@@ -140,10 +149,34 @@ function fileOf(from: string, sampler: SamplerName, shape: NoisyLatent['shape'])
   return encodeLatent({ values, shape, hasSigmaUnits: sampler.startsWith('euler') });
 }
 
+/** The second passes of samples that have made their first one, and the others as they are. */
+export const secondPasses = (
+  model: DiffusionModel,
+  samples: readonly LaneSample[],
+): Promise<readonly LaneSample[]> =>
+  Promise.all(
+    samples.map(async (first) => {
+      const { hires } = first.request;
+      if (!hires) return first;
+      const { latent } = first.denoising;
+      const pixels = hires.upscaler === 'lanczos' ? await model.vae.decode(latent, first.request) : undefined;
+      const request = secondRequest(first.request, enlarged(first, pixels));
+      const size = latentSize(model, request);
+      const shape = [model.unet.latentChannels, size.height, size.width] as const;
+      const second = new LaneSample(request, model.schedulerConfig, shape, 0, model.conditioning, first);
+      second.prompt.takeFrom(first.prompt);
+      if (request.image) {
+        const encoder = encoderOf(request.model, model.pictureInput, request);
+        second.denoising.beginAt(await encoder.encode(request.image, request));
+      }
+      return second;
+    }),
+  );
+
 /** Makes all steps of samples of one size, in shared runs of the UNet. */
 export async function denoise(model: DiffusionModel, samples: readonly LaneSample[]): Promise<void> {
   const unfinished = ({ denoising }: LaneSample): boolean => denoising.callsLeft > 0;
-  for (let left = [...samples]; left.length > 0; left = left.filter(unfinished)) {
+  for (let left = samples.filter(unfinished); left.length > 0; left = left.filter(unfinished)) {
     const rows = left.map((sample) => sample.nextRows());
     const predictions = await model.unet.predict(rows.flat(), latentSize(model, left[0].request));
     let at = 0;

@@ -138,6 +138,26 @@ test('After a kill -9 of its worker, a picture that began at another one continu
   expect(await picturesOf(world, await world.draw(input))).toEqual([pixels]);
 });
 
+test('After a kill -9 of its worker in its second pass, a picture continues there and is the same', {
+  tags: ['long'],
+}, async () => {
+  const world = await workerWorld(server.url);
+  const hires = { scale: 2, width: 128, height: 128, steps: 100, strength: 0.8, upscaler: 'latent' } as const;
+  const input = { steps: 20, sampler: 'dpmpp_2m_sde_karras', hires } as const;
+  const killed = await world.simulated({ ...SLOW, ...SHORT_LEASES });
+  const job = await world.draw(input);
+  await vi.waitFor(() => expect(stepsOf(killed, job).at(-1) ?? 0).toBeGreaterThan(40), WAIT);
+  killed.signal('SIGKILL');
+  await killed.exited();
+
+  const rescuer = await world.simulated(RESCUER);
+  const [pixels] = await picturesOf(world, job);
+  const { step } = (await rescuer.line(isResumed(job))) as LogLine & Stepped;
+  expect(step).toBeGreaterThan(20);
+  await eventually(() => expect(stepsOf(rescuer, job)).toEqual(upTo(100, step)));
+  expect(await picturesOf(world, await world.draw(input))).toEqual([pixels]);
+});
+
 test('A full batch that does not fit into two seconds of grace continues elsewhere at the same step, with no attempt counted', {
   tags: ['long'],
 }, async () => {

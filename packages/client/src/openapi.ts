@@ -1191,6 +1191,20 @@ export interface components {
             readonly denoising_start?: number | undefined;
             /** @description Where in the schedule the steps end; 1 for all of them. Below 1 the picture is still noisy, and its latent is a result, too: `latent_url`, and in a workflow `{{node.latent}}`. */
             readonly denoising_end?: number | undefined;
+            /** @description A second pass at a larger size, in the same job: the picture has that size. */
+            readonly hires?: {
+                /** @description How many times as wide and high the picture becomes, rounded to the model's size step. Default 2. */
+                readonly scale?: number | undefined;
+                /** @description As `steps`, of the second pass, which makes `steps` times `strength` of them. Default: those of the first pass. */
+                readonly steps?: number | undefined;
+                /** @description How far the second pass may change the picture. Default 0.7 with `latent`, 0.4 with `lanczos`. */
+                readonly strength?: number | undefined;
+                /**
+                 * @description `latent` (default) interpolates the latent, which needs a strength above about 0.5. `lanczos` enlarges the pixels and needs a VAE encoder.
+                 * @enum {string}
+                 */
+                readonly upscaler?: ("latent" | "lanczos") | undefined;
+            } | undefined;
             /** @description How many pictures, each with its own seed. */
             readonly n?: number | undefined;
             /** @enum {string} */
@@ -1318,6 +1332,20 @@ export interface components {
             readonly denoising_start?: number | undefined;
             /** @description Where in the schedule the steps end; 1 for all of them. Below 1 the picture is still noisy, and its latent is a result, too: `latent_url`, and in a workflow `{{node.latent}}`. */
             readonly denoising_end?: number | undefined;
+            /** @description A second pass at a larger size, in the same job: the picture has that size. */
+            readonly hires?: {
+                /** @description How many times as wide and high the picture becomes, rounded to the model's size step. Default 2. */
+                readonly scale?: number | undefined;
+                /** @description As `steps`, of the second pass, which makes `steps` times `strength` of them. Default: those of the first pass. */
+                readonly steps?: number | undefined;
+                /** @description How far the second pass may change the picture. Default 0.7 with `latent`, 0.4 with `lanczos`. */
+                readonly strength?: number | undefined;
+                /**
+                 * @description `latent` (default) interpolates the latent, which needs a strength above about 0.5. `lanczos` enlarges the pixels and needs a VAE encoder.
+                 * @enum {string}
+                 */
+                readonly upscaler?: ("latent" | "lanczos") | undefined;
+            } | undefined;
             /** @description How many pictures, each with its own seed. */
             readonly n?: number | undefined;
             /** @enum {string} */

@@ -77,6 +77,7 @@ export {
   type TextGroup,
   type WhisperGroup,
 } from './contracts/group.ts';
+export { type Hires, passesOf } from './contracts/hires.ts';
 export * from './contracts/job.ts';
 export * from './contracts/job-event.ts';
 export * from './contracts/job-request.ts';

@@ -6,6 +6,7 @@ import {
   type FieldProblem,
   leastSteps,
   MAX_SEED,
+  passesOf,
   pictureReference,
   SIZE_FIELDS,
   stepsMade,
@@ -13,11 +14,12 @@ import {
   type TextToImageRequest,
 } from '@lehr/shared';
 import { refusal } from '../base/field-problems.ts';
+import { completeHires, hiresProblems } from './complete-hires.ts';
 
 /** Throws `invalid-input` with every field that the model refuses, and what it allows. */
 export function completeInput(request: TextToImageRequest, model: DiffusionModelEntry): TextToImageInput {
   const strength = strengthOf(request, model);
-  const input: TextToImageInput = {
+  const first: TextToImageInput = {
     prompt: request.prompt,
     negative_prompt: request.negative_prompt ?? '',
     width: request.width ?? model.defaults.width,
@@ -34,12 +36,15 @@ export function completeInput(request: TextToImageRequest, model: DiffusionModel
     ...(strength !== undefined && { strength }),
     ...windowOf(request),
   };
+  const hires = completeHires(request, first, model);
+  const input: TextToImageInput = { ...first, ...(hires && { hires }) };
   let problems = [
     ...sizeProblems(input, model),
     ...runProblems(input, model),
     ...conditionProblems(input, model),
     ...pictureProblems(request, input, model),
     ...windowProblems(request),
+    ...hiresProblems(input, model),
   ];
   if (problems.length === 0) problems = workProblems(input, model);
   if (problems.length > 0) throw refusal('invalid-input', problems);
@@ -142,11 +147,12 @@ const fits = (side: number, { min_size, max_size, size_step }: DiffusionModelEnt
 
 /** Fields within their own limits can still be too much work together. */
 function workProblems(input: TextToImageInput, { limits }: DiffusionModelEntry): FieldProblem[] {
-  const { width, height, n } = input;
-  const steps = stepsMade(input);
-  const work = width * height * n * steps;
+  const { n } = input;
+  const passes = passesOf(input);
+  const work = passes.reduce((sum, pass) => sum + pass.width * pass.height * n * stepsMade(pass), 0);
   if (work <= limits.max_work) return [];
-  const pictures = `${n} ${n === 1 ? 'picture' : 'pictures'} of ${width}x${height} pixels in ${steps} steps`;
+  const made = passes.map((pass) => `${pass.width}x${pass.height} pixels in ${stepsMade(pass)} steps`);
+  const pictures = `${n} ${n === 1 ? 'picture' : 'pictures'} of ${made.join(' and then ')}`;
   const detail = `is too much work for one job: ${pictures} are ${inWords(work)} pixel steps, at most ${inWords(limits.max_work)} are allowed`;
   return [{ pointer: '/input', detail }];
 }

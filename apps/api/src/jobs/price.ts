@@ -9,6 +9,7 @@ import {
   formatModelRef,
   type GuidanceKind,
   groupQueueName,
+  passesOf,
   rowsPerSample,
   speechCostMs,
   stepsMade,
@@ -25,15 +26,20 @@ export const rowStepsOf = (
   guidance: GuidanceKind = 'rows',
 ): number => input.n * rowsPerSample(input.guidance, guidance) * stepsMade(input);
 
-/** Estimated engine ms of the job, at least 1. */
+/** Estimated engine ms of the job, at least 1. A second pass has the price of its own size. */
 export function priceOf(
   input: TextToImageInput,
   group: DiffusionGroup,
   fleet: readonly WorkerStatus[],
   model?: Pick<DiffusionModelEntry, 'family' | 'guidance'>,
 ): number {
-  const rate = rowStepsPerSecond(group, fleet, model && FAMILY_TRAITS[model.family].costPerPixel);
-  return Math.max(1, Math.round((rowStepsOf(input, model?.guidance) / rate) * 1000));
+  const costPerPixel = model && FAMILY_TRAITS[model.family].costPerPixel;
+  const seconds = passesOf(input).map((pass, i) => {
+    const { width, height } = pass;
+    const ownGroup = i === 0 ? group : { ...group, width, height };
+    return rowStepsOf(pass, model?.guidance) / rowStepsPerSecond(ownGroup, fleet, costPerPixel);
+  });
+  return Math.max(1, Math.round(seconds.reduce((sum, each) => sum + each, 0) * 1000));
 }
 
 /**

@@ -179,6 +179,51 @@ test('A part of the schedule that cannot be made is refused and named', () => {
   ]);
 });
 
+test('A second pass is twice as large, with the steps of the first and a strength that fits its upscaler', () => {
+  const hires = (
+    fields: TextToImageRequest['hires'],
+    request: Partial<TextToImageRequest> = {},
+    family = 'sd',
+  ) => completeInput({ prompt: 'x', hires: fields, ...request }, entryOf(family)).hires;
+  const size = { width: 1024, height: 1024 };
+  expect(hires({})).toEqual({ scale: 2, steps: 20, strength: 0.7, upscaler: 'latent', ...size });
+  expect(hires({ upscaler: 'lanczos' })).toMatchObject({ strength: 0.4 });
+  // Sides are multiples of the size step.
+  expect(hires({ scale: 1.3 }, { width: 512, height: 504 })).toMatchObject({ width: 664, height: 656 });
+  // Of one step, nothing would be left.
+  expect(hires({ strength: 0.3 }, {}, 'sd-turbo')).toMatchObject({ steps: 4 });
+  expect(completeInput({ prompt: 'x' }, entryOf('sd'))).not.toHaveProperty('hires');
+});
+
+test('A second pass beyond the limits of its model is refused, and each field is named', () => {
+  const problem = (
+    hires: TextToImageRequest['hires'],
+    more: Partial<TextToImageRequest> = {},
+    family = 'sd',
+  ) => problemsOf({ prompt: 'x', hires, ...more }, entryOf(family));
+  const pointer = '/input/hires/scale';
+  const tooMany = 'makes 2048x2048 pixels, which are 4194304; at most 1048576 are allowed';
+  expect(problem({}, {}, 'sdxl')).toEqual([{ pointer, detail: tooMany }]);
+  const tooLong = 'makes 1536x1536 pixels; a side may have at most 1024';
+  expect(problem({ scale: 3 })).toEqual([{ pointer, detail: tooLong }]);
+  expect(problem({ steps: 1000 })).toMatchObject([{ pointer: '/input/hires/steps' }]);
+  for (const wrong of [{ strength: 0 }, { steps: 2, strength: 0.3 }])
+    expect(problem(wrong)).toMatchObject([{ pointer: '/input/hires/strength' }]);
+  expect(problem({}, { denoising_end: 0.5 })).toMatchObject([{ pointer: '/input/hires' }]);
+});
+
+test('A second pass is priced by its own rows and pixels', () => {
+  const entry = entryOf('sd');
+  const price = (request: TextToImageRequest): number => {
+    const input = completeInput(request, entry);
+    return priceOf(input, groupOf(input, model, []), [], entry);
+  };
+  const small = price({ prompt: 'x', steps: 20 });
+  const large = price({ prompt: 'x', steps: 10, width: 1024, height: 1024 });
+  const both = price({ prompt: 'x', steps: 20, hires: { steps: 20, strength: 0.5 } });
+  expect(Math.abs(both - small - large)).toBeLessThanOrEqual(1);
+});
+
 test('A refiner needs a picture, and takes no target size', () => {
   expect(problemsOf({ prompt: 'x' }, 'sdxl-refiner')).toEqual([
     { pointer: '/input/image', detail: 'is missing: m is a refiner, which improves a picture' },

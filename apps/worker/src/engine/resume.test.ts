@@ -221,6 +221,108 @@ function latentFile(shape: readonly [number, number, number], value = 0.5): Uint
   return encodeLatent({ values, shape, hasSigmaUnits: false });
 }
 
+const HIRES = {
+  lane: 'diffusion.tiny@1.128x128',
+  width: 128,
+  height: 128,
+  steps: 6,
+  strength: 0.7,
+  upscaler: 'latent',
+} as const;
+
+test.each([
+  ['latent', 'ddim'],
+  ['latent', 'dpmpp_2m_sde_karras'],
+  ['lanczos', 'euler_a'],
+  ['lanczos', 'unipc'],
+] as const)(
+  'A picture that grows by %s continues from each checkpoint of both passes, with %s, and is the same',
+  async (upscaler, sampler) => {
+    const grown = { sampler, steps: 5, hires: { ...HIRES, upscaler }, checkpointAtEnd: true };
+    const first = await open({ everySteps: 1 });
+    const [pixels] = await first.draw(request(grown));
+    expect(pixels).toHaveLength(128 * 128 * 3);
+    const { width, height } = first.ofType('finished')[0];
+    expect({ width, height }).toEqual({ width: 128, height: 128 });
+    // Progress counts both passes, and the rows are in the lane of each.
+    const made = first.ofType('stepped').map(({ lane, samples: [{ step, steps }] }) => [lane, step, steps]);
+    const firstLane = request().lane;
+    expect(made.map(([lane]) => lane)).toEqual([
+      ...Array(made.length - 4).fill(firstLane),
+      ...Array(4).fill(HIRES.lane),
+    ]);
+    expect(new Set(made.map(([, , steps]) => steps))).toEqual(new Set([9]));
+    expect(made.at(-1)).toEqual([HIRES.lane, 9, 9]);
+    expect(first.ofType('lane-changed').map(({ lane }) => lane)).toEqual([HIRES.lane]);
+    const checkpoints = checkpointsOf(first);
+    expect(checkpoints.map(({ step }) => step)).toEqual([1, 2, 3, 4, 5, 6, 7, 8, 9]);
+
+    const second = await open();
+    for (const { step, bytes } of checkpoints) {
+      const before = second.ofType('stepped').length;
+      expect(await second.draw(request({ ...grown, checkpoint: bytes }))).toEqual([pixels]);
+      const steps = second.ofType('stepped').slice(before);
+      expect(steps.map(({ samples }) => samples[0].step)).toEqual(upTo9.slice(step));
+    }
+    expect(second.ofType('resumed').map(({ step }) => step)).toEqual(upTo9);
+    // One of another second pass belongs to another picture.
+    const other = { ...grown, hires: { ...grown.hires, strength: 0.9 } };
+    await second.draw(request({ ...other, checkpoint: checkpoints[7].bytes }));
+    expect(second.ofType('checkpoint-ignored')).toHaveLength(1);
+  },
+);
+
+const upTo9 = [1, 2, 3, 4, 5, 6, 7, 8, 9];
+
+test('The second pass of a picture shares the steps of plain ones of its size, and equals the one drawn alone', async () => {
+  const grown = { steps: 4, hires: { ...HIRES, steps: 20 } };
+  const large = { lane: HIRES.lane, width: 128, height: 128, steps: 20 };
+  const [alone] = await (await open({}, { rowCap: 8 })).draw(request(grown));
+  const mixed = await open({}, { rowCap: 8 });
+  const [together] = await mixed.draw(request(grown), request(large), request({ ...large, seed: 2 }));
+  expect(together).toEqual(alone);
+  const shared = mixed
+    .ofType('stepped')
+    .filter(({ lane, samples }) => lane === HIRES.lane && samples.length === 3);
+  expect(shared.length).toBeGreaterThan(5);
+});
+
+test.each([
+  ['first', request().lane],
+  ['second', HIRES.lane],
+])('A picture that is cancelled in its %s pass leaves the engine at once', async (_, lane) => {
+  const sample = request({ steps: 20, hires: { ...HIRES, steps: 30, upscaler: 'lanczos' } });
+  const { engine, ofType, draw } = await open(
+    {},
+    {
+      onPost: (message, running) => {
+        if (message.type === 'stepped' && message.lane === lane && message.samples[0].id === sample.id)
+          running.cancel(sample.id);
+      },
+    },
+  );
+  engine.submit(sample);
+  await vi.waitFor(() => expect(ofType('canceled')).toHaveLength(1), 30_000);
+  const steps = ofType('stepped').length;
+  await draw(request({ steps: 3 }));
+  expect(ofType('stepped')).toHaveLength(steps + 3);
+  expect(ofType('finished')).toHaveLength(1);
+});
+
+test('A second pass that the model cannot make is refused before the first one', async () => {
+  const from = await mkdtemp(join(tmpdir(), 'lehr-resume-'));
+  onTestFinished(() => rm(from, { recursive: true, force: true }));
+  await writeTinyDiffusion(from, { seed: 5, timestepType: 'float32' });
+  const { engine, ofType } = await open({}, { from });
+  engine.submit(request({ hires: { ...HIRES, upscaler: 'lanczos' } }));
+  engine.submit(request({ hires: { ...HIRES, steps: 2, strength: 0.3 } }));
+  expect(ofType('failed').map(({ failure }) => failure.problems?.[0].pointer)).toEqual([
+    '/input/hires',
+    '/input/hires',
+  ]);
+  expect(ofType('failed')[0].failure.message).toContain('it has no vae_encoder/model.onnx');
+});
+
 test('A part of the schedule without a step is refused with the field named', async () => {
   const { engine, ofType } = await open();
   engine.submit(request({ steps: 4, denoisingEnd: 0.01 }));

@@ -36,6 +36,9 @@ export function dispatch(parts: EngineMessageParts, message: WorkEvent): void {
     case 'last-step':
       laneRows.release(message.sample);
       return;
+    case 'lane-changed':
+      runs.changeLane(message.sample, message.lane);
+      return;
     case 'stepped':
       speeds.stepped(message.lane, message.rows, message.ms);
       silence.stepped(message.lane, message.ms);

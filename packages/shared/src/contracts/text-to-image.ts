@@ -1,5 +1,6 @@
 /** The request of a text-to-image job, and the input that the worker gets: the same fields with all defaults filled in. */
 import { z } from 'zod';
+import { HiresRequestSchema, HiresSchema } from './hires.ts';
 import { MAX_MEDIA_REFERENCE, MediaSourceSchema } from './media-source.ts';
 
 /** All samplers of Lehr. The registry says which of them a model offers. */
@@ -131,6 +132,9 @@ export const TextToImageRequestSchema = z
           '`latent_url`, and in a workflow `{{node.latent}}`.',
         example: 0.8,
       }),
+    hires: HiresRequestSchema.optional().meta({
+      description: 'A second pass at a larger size, in the same job: the picture has that size.',
+    }),
     n: z
       .int()
       .min(1)
@@ -164,6 +168,7 @@ export const TextToImageInputSchema = z.strictObject({
   strength: z.number().positive().max(1).optional(),
   denoising_start: z.number().positive().lt(1).optional(),
   denoising_end: z.number().positive().lt(1).optional(),
+  hires: HiresSchema.optional(),
 });
 export type TextToImageInput = z.output<typeof TextToImageInputSchema>;
 

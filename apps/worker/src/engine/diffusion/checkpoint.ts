@@ -83,6 +83,17 @@ export function decodeCheckpoint(bytes: Uint8Array, identity: string): SampleSta
   };
 }
 
+/** Whether this is a checkpoint with this identity. */
+export function belongsTo(bytes: Uint8Array, identity: string): boolean {
+  try {
+    return (
+      readHeader(Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)).header.identity === identity
+    );
+  } catch {
+    return false;
+  }
+}
+
 function readHeader(body: Buffer): { header: Header; valuesAt: number } {
   const end = body.length - CRC_BYTES;
   if (end < HEADER_AT || !body.subarray(0, MAGIC.length).equals(MAGIC)) {

@@ -137,6 +137,7 @@ const FROM_ENGINE: { [Type in FromEngine['type']]: Extract<FromEngine, { type: T
   'row-cap': { type: 'row-cap', lane: 'diffusion.sd-turbo@1.512x512', rows: 4 },
   running: { type: 'running', samples: [SAMPLE] },
   'last-step': { type: 'last-step', sample: SAMPLE },
+  'lane-changed': { type: 'lane-changed', sample: SAMPLE, lane: 'diffusion.sd-turbo@1.1024x1024' },
   stepped: {
     type: 'stepped',
     lane: 'diffusion.sd-turbo@1.512x512',

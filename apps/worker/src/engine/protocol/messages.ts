@@ -187,6 +187,8 @@ export type FromEngine =
   | { readonly type: 'running'; readonly samples: readonly SampleId[] }
   /** The sample's last step begins: its rows are free for another sample at the next step. */
   | { readonly type: 'last-step'; readonly sample: SampleId }
+  /** The sample begins its second pass, and has its rows in this lane from now on. */
+  | { readonly type: 'lane-changed'; readonly sample: SampleId; readonly lane: string }
   /** A lane has finished one step. */
   | {
       readonly type: 'stepped';

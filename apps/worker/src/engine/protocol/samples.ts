@@ -40,6 +40,8 @@ export interface DiffusionSample extends SampleBase {
   readonly denoisingStart?: number;
   /** Where in the schedule it stops; its latent is then a result, too. */
   readonly denoisingEnd?: number;
+  /** A second pass, for which it goes on in another lane; one sample with this one, as far as its messages say. */
+  readonly hires?: SecondPass;
   /** The newest checkpoint of this picture, made by this engine or another one: it continues there. */
   readonly checkpoint?: Uint8Array;
   /** Whether a checkpoint is made after its last step too: other pictures of its job still run. */
@@ -48,6 +50,15 @@ export interface DiffusionSample extends SampleBase {
   readonly originalSize?: readonly [number, number] | undefined;
   readonly cropsTopLeft?: readonly [number, number] | undefined;
   readonly targetSize?: readonly [number, number] | undefined;
+}
+
+export interface SecondPass {
+  readonly lane: string;
+  readonly width: number;
+  readonly height: number;
+  readonly steps: number;
+  readonly strength: number;
+  readonly upscaler: 'latent' | 'lanczos';
 }
 
 /** One window of one file. The worker decides where each window begins; the engine sees one window at a time. */

@@ -4,7 +4,7 @@
  */
 
 import { crc32 } from 'node:zlib';
-import type { ImageFormat } from '@lehr/shared';
+import type { Hires, ImageFormat } from '@lehr/shared';
 import sharp from 'sharp';
 
 /** Keyword of the PNG's iTXt chunk; WebP and JPEG have the same JSON in the EXIF field ImageDescription. */
@@ -22,6 +22,7 @@ interface Provenance {
   /** Of a picture that made a part of the schedule. */
   readonly denoising_start?: number;
   readonly denoising_end?: number;
+  readonly hires?: Hires;
   readonly prompt?: string;
   readonly negative_prompt?: string;
 }

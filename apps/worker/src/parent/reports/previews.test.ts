@@ -43,6 +43,7 @@ function runOf(pictures: number, parent?: string): JobRun {
   const samples = Array.from({ length: pictures }, (_, index) => ({
     request: { id: `sample-${index}` as SampleId, task: 'diffusion', steps: 8 },
     step: 1,
+    steps: 8,
   }));
   const record = { id: 'job_1' as JobId, ...(parent && { parent: parent as JobId }) };
   return { record, samples, samplesInEngine: samples } as unknown as JobRun;

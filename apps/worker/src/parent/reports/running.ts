@@ -75,12 +75,12 @@ export function runningReport(
   };
 }
 
-function sampleStatus(run: JobRun, { request, step, steps }: SampleRun): Sample {
+function sampleStatus(run: JobRun, { request, lane, step, steps }: SampleRun): Sample {
   // A window of audio and the texts of a job have no steps: the progress of the job is shown for them.
   const done = steps === undefined ? run.progress : { step, steps };
   return {
     id: createHash('sha256').update(request.id).digest('base64url').slice(0, 12),
-    queue: request.lane,
+    queue: lane ?? request.lane,
     job: run.record.id,
     tenant: run.record.tenant,
     step: done.step,

@@ -23,6 +23,8 @@ export interface SampleRun {
   /** This process's monotonic clock, when the sample was last sent to an engine. */
   submittedAt: number;
   step: number;
+  /** Where it has its rows after it left the lane of its request. */
+  lane?: string;
   /** Those that it makes in all; absent where they are not known. */
   steps?: number;
   inEngine: boolean;

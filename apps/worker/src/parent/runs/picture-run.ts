@@ -3,8 +3,11 @@ import { randomUUID } from 'node:crypto';
 import {
   type Clock,
   type GuidanceKind,
+  groupQueueName,
   type JobMetrics,
   type Progress,
+  parseGroupQueueName,
+  passesOf,
   rowsPerSample,
   seedOfSample,
   stepsMade,
@@ -75,7 +78,7 @@ export class PictureRun extends JobRun {
       rows: rowsPerSample(input.guidance, parts.guidance),
       submittedAt: claimedAt,
       step: 0,
-      steps: stepsMade(input),
+      steps: passesOf(input).reduce((sum, pass) => sum + stepsMade(pass), 0),
       inEngine: false,
     }));
   }
@@ -166,7 +169,7 @@ export class PictureRun extends JobRun {
 
   /** What the file says of its making. */
   #embedded({ seed, steps, sampler, guidance, prompt, negativePrompt }: DiffusionSample) {
-    const { strength, denoising_start, denoising_end } = this.#input;
+    const { strength, denoising_start, denoising_end, hires } = this.#input;
     const { id: job, model } = this.record;
     const prompts = this.#input.embed_prompt && { prompt, negative_prompt: negativePrompt };
     return {
@@ -179,6 +182,7 @@ export class PictureRun extends JobRun {
       ...(strength !== undefined && { strength }),
       ...(denoising_start !== undefined && { denoising_start }),
       ...(denoising_end !== undefined && { denoising_end }),
+      ...(hires && { hires }),
       ...prompts,
     };
   }
@@ -224,6 +228,14 @@ function cutFields(
   };
 }
 
+/** The lane of the second pass is that of the jobs with its size. */
+function secondLane(queue: string, { width, height, steps }: NonNullable<TextToImageInput['hires']>): string {
+  const group = parseGroupQueueName(queue);
+  if (group?.task !== 'diffusion') return queue;
+  const { aligned } = group;
+  return groupQueueName({ ...group, width, height, ...(aligned && { aligned: { ...aligned, steps } }) });
+}
+
 const sampleOf = (record: JobRecord, input: TextToImageInput, index: number): DiffusionSample => ({
   id: `${record.id}.${index}.${randomUUID()}` as SampleId,
   task: 'diffusion',
@@ -244,6 +256,7 @@ const sampleOf = (record: JobRecord, input: TextToImageInput, index: number): Di
   ...(input.strength !== undefined && { strength: input.strength }),
   ...(input.denoising_start !== undefined && { denoisingStart: input.denoising_start }),
   ...(input.denoising_end !== undefined && { denoisingEnd: input.denoising_end }),
+  ...(input.hires && { hires: { ...input.hires, lane: secondLane(record.queue, input.hires) } }),
   maxBatchMates: Number.MAX_SAFE_INTEGER,
   // A picture that is done need not be computed again for the others.
   ...(input.n > 1 && { checkpointAtEnd: true }),

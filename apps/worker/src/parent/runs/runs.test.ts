@@ -9,6 +9,7 @@ import { LaneRows } from './lane-rows.ts';
 import { Runs } from './runs.ts';
 
 const LANE = 'diffusion.tiny@1.64x64';
+const LARGE = 'diffusion.tiny@1.128x128';
 const CRASH = { code: null, signal: 'SIGSEGV', hung: false } as const;
 
 /** A run of one-row samples. It is done when all of them have a result. */
@@ -118,6 +119,26 @@ test('Rows are reserved until the first samples are submitted, and free again wh
   runs.stop(run, { kind: 'canceled' });
   await ended;
   expect(laneRows.room(LANE)).toEqual({ running: false, freeRows: 8 });
+});
+
+test('A sample that begins its second pass has its rows in the lane of its size, also when the engine dies in it', async () => {
+  const { runs, laneRows } = testRuns();
+  const run = new TestRun('lease');
+  void runs.run(run);
+  await settled();
+  const [{ request }] = run.samples;
+  const rows = (): number[] => [LANE, LARGE].map((lane) => laneRows.usage(lane).rows);
+  expect(rows()).toEqual([1, 0]);
+  runs.changeLane(request.id as SampleId, LARGE);
+  expect(rows()).toEqual([0, 1]);
+  runs.engineRuns([request.id as SampleId]);
+  expect(runs.runningLane).toBe(LARGE);
+  runs.engineDied({ ...CRASH, wasOpening: true });
+  expect(rows()).toEqual([0, 0]);
+  runs.resubmit();
+  expect(rows()).toEqual([1, 0]);
+  runs.endSample({ ...canceled(run), type: 'finished' } as never);
+  expect(rows()).toEqual([0, 0]);
 });
 
 test('A bulk job that has run for too long while it paused for others is handed back, and otherwise fails', async () => {

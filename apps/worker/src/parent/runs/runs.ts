@@ -113,7 +113,8 @@ export class Runs {
   }
 
   laneOf(sample: SampleId): string | undefined {
-    return this.#samples.get(sample)?.sample.request.lane;
+    const submitted = this.#samples.get(sample)?.sample;
+    return submitted?.lane ?? submitted?.request.lane;
   }
 
   /** A sample that the engine has, and its run. */
@@ -138,6 +139,16 @@ export class Runs {
     if (submitted.run.stopReason) return;
     this.#options.progress.note(submitted.run);
     this.#options.previews.stepped(submitted.run);
+  }
+
+  /** The sample begins its second pass in another lane. */
+  changeLane(id: SampleId, lane: string): void {
+    const submitted = this.#samples.get(id);
+    if (!submitted) return;
+    const { run, sample } = submitted;
+    sample.lane = lane;
+    this.#options.laneRows.release(id);
+    this.#takeRows(run, sample, lane);
   }
 
   /** The engine has made, used or ignored checkpoints. */
@@ -203,15 +214,21 @@ export class Runs {
       const { id, lane } = sample.request;
       sample.submittedAt = clock.monotonic();
       sample.step = 0;
+      delete sample.lane;
       sample.inEngine = true;
       this.#samples.set(id, { run, sample });
-      // An engine that was started again gets only the samples that are left.
-      laneRows.take(id, lane, sample.rows, run.leftMs / run.samples.length, run.record.priority);
+      this.#takeRows(run, sample, lane);
       const { request, checkpoint } = sample;
       const maxBatchMates = this.#suspects.maxBatchMates(id);
       return { ...request, maxBatchMates, ...(request.task === 'diffusion' && checkpoint && { checkpoint }) };
     });
     send({ type: 'submit', samples: requests });
+  }
+
+  #takeRows(run: JobRun, { request, rows }: SampleRun, lane: string): void {
+    // An engine that was started again gets only the samples that are left.
+    const costMs = run.leftMs / run.samples.length;
+    this.#options.laneRows.take(request.id, lane, rows, costMs, run.record.priority);
   }
 
   /** The engine has nothing left of this sample. */

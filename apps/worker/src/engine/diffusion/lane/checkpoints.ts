@@ -7,6 +7,7 @@ import type {
   FromEngine,
   SampleCheckpoint,
 } from '../../protocol/messages.ts';
+import { belongsTo } from '../checkpoint.ts';
 import type { LaneSample } from './lane-sample.ts';
 
 export interface CheckpointsOptions {
@@ -52,15 +53,21 @@ export class Checkpoints {
       this.#options.post({ type: 'checkpoints', samples: [this.#make(sample)] });
   }
 
-  /** A sample with a checkpoint continues there; when that cannot be used, it starts at its first step. */
-  resume(sample: LaneSample, checkpoint: Uint8Array): void {
+  /**
+   * A sample with a checkpoint continues there, in the pass that the checkpoint belongs to, which is returned; when that cannot be used, it
+   * starts at its first step. `second` makes the second pass, for a sample that has one.
+   */
+  resume(sample: LaneSample, checkpoint: Uint8Array, second?: () => LaneSample): LaneSample {
     const { post } = this.#options;
     const { id } = sample.request;
     try {
-      sample.denoising.restore(checkpoint, this.#identityOf(sample.request));
-      post({ type: 'resumed', sample: id, step: sample.step });
+      const pass = second && belongsTo(checkpoint, this.#identityOf(sample, true)) ? second() : sample;
+      pass.denoising.restore(checkpoint, this.#identityOf(pass));
+      post({ type: 'resumed', sample: id, step: pass.step });
+      return pass;
     } catch (error) {
       post({ type: 'checkpoint-ignored', sample: id, reason: (error as Error).message });
+      return sample;
     }
   }
 
@@ -76,7 +83,7 @@ export class Checkpoints {
   }
 
   #make(sample: LaneSample): SampleCheckpoint {
-    const bytes = sample.denoising.checkpoint(this.#identityOf(sample.request));
+    const bytes = sample.denoising.checkpoint(this.#identityOf(sample));
     this.#allowance -= bytes.byteLength;
     this.#madeAt.set(sample, this.#options.clock.monotonic());
     return { id: sample.request.id, step: sample.step, bytes };
@@ -90,11 +97,13 @@ export class Checkpoints {
     this.#refilledAt = now;
   }
 
-  #identityOf(request: DiffusionSample): string {
+  /** A second pass has the identity of what was asked for, marked: what it begins at follows from that. */
+  #identityOf({ request: own, first }: LaneSample, isSecond = first !== undefined): string {
+    const request = first?.request ?? own;
     const identity =
       this.#identities.get(request) ?? identityOf(request, this.#options.weightsOf(request.model));
     this.#identities.set(request, identity);
-    return identity;
+    return isSecond ? `${identity}-second` : identity;
   }
 }
 

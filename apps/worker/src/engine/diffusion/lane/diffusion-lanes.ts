@@ -1,5 +1,5 @@
 /** The diffusion part of the engine: its open models, a lane for each picture size, prompts before and latents after them. */
-import { type Clock, LehrError } from '@lehr/shared';
+import { type Clock, LehrError, toPlainError } from '@lehr/shared';
 import { closeOnFailure } from '../../folder/open-whole.ts';
 import { weightsDigest } from '../../folder/prepared-manifest.ts';
 import { type EngineParts, ModelLanes, openedModel, tunedSettings } from '../../lanes/model-lanes.ts';
@@ -16,6 +16,7 @@ import { Checkpoints } from './checkpoints.ts';
 import { Lane } from './lane.ts';
 import { LaneSample } from './lane-sample.ts';
 import { DecodeQueue, EncodeQueue, PromptQueue } from './sample-queues.ts';
+import { enlarged, refuseSecondPass, secondRequest } from './second-pass.ts';
 
 interface OpenModel {
   readonly model: DiffusionModel;
@@ -47,9 +48,14 @@ export class DiffusionLanes extends ModelLanes<OpenModel, DiffusionSample, Lane>
       clock,
       post,
       encoderOf: (request) => this.#encoder(request),
-      onEncoded: (sample) => this.#prompts.submit(sample),
+      onEncoded: (sample) => this.#join(sample),
     });
-    this.#decodes = new DecodeQueue({ clock, post, vaeOf: (ref) => this.opened(ref).model.vae });
+    this.#decodes = new DecodeQueue({
+      clock,
+      post,
+      vaeOf: (ref) => this.opened(ref).model.vae,
+      onFirstPass: (sample, pixels) => this.#beginSecondPass(sample, pixels),
+    });
     const weightsOf = (ref: string): string => this.opened(ref).weights;
     this.#checkpoints = beside
       ? beside.#checkpoints
@@ -89,20 +95,19 @@ export class DiffusionLanes extends ModelLanes<OpenModel, DiffusionSample, Lane>
     const { model } = this.opened(request.model);
     refuseOtherSize(model.onlySize, request);
     if (request.image) this.#encoder(request);
-    const { width, height } = latentSize(model, request);
+    refuseSecondPass(model, request);
     const arrivedAt = this.parts.clock.monotonic();
-    const sample = new LaneSample(
-      request,
-      model.schedulerConfig,
-      [model.unet.latentChannels, height, width],
-      arrivedAt,
-      model.conditioning,
-    );
-    if (checkpoint) this.#checkpoints?.resume(sample, checkpoint);
+    let sample = newSample(model, request, arrivedAt);
+    if (checkpoint && this.#checkpoints) {
+      // Its latent is that of the checkpoint.
+      const second = () => newSample(model, secondRequest(request, enlarged(sample)), arrivedAt, sample);
+      sample = this.#checkpoints.resume(sample, checkpoint, request.hires && second);
+      if (sample.first) this.#changeLane(sample);
+    }
     if (sample.needsPicture) {
       this.#encodes.submit(sample);
     } else if (sample.denoising.callsLeft > 0) {
-      this.#prompts.submit(sample);
+      this.#join(sample);
     } else {
       const { tokenizer } = model;
       sample.prompt.setCuts(
@@ -110,8 +115,39 @@ export class DiffusionLanes extends ModelLanes<OpenModel, DiffusionSample, Lane>
       );
       sample.startedAt = arrivedAt;
       sample.denoisedAt = arrivedAt;
-      this.#decodes.submit(sample);
+      this.#denoised(sample);
     }
+  }
+
+  /** Its latent is there: it gets its prompts, and then a place in its lane. */
+  #join(sample: LaneSample): void {
+    const isEncoded = sample.first && sample.prompt.takeFrom(sample.first.prompt);
+    if (isEncoded) this.lane(sample.request).submit(sample);
+    else this.#prompts.submit(sample);
+  }
+
+  #denoised(sample: LaneSample): void {
+    if (sample.request.hires?.upscaler === 'latent') this.#beginSecondPass(sample);
+    else this.#decodes.submit(sample);
+  }
+
+  /** Never throws: what the second pass cannot do is a failure of its sample. */
+  #beginSecondPass(first: LaneSample, pixels?: Uint8Array): void {
+    const { request, arrivedAt } = first;
+    try {
+      const { model } = this.opened(request.model);
+      const second = newSample(model, secondRequest(request, enlarged(first, pixels)), arrivedAt, first);
+      this.#changeLane(second);
+      if (second.needsPicture) this.#encodes.submit(second);
+      else this.#join(second);
+    } catch (error) {
+      const failure = toPlainError(error, 'engine-failed');
+      this.parts.post({ type: 'failed', sample: request.id, failure });
+    }
+  }
+
+  #changeLane({ request: { id, lane } }: LaneSample): void {
+    this.parts.post({ type: 'lane-changed', sample: id, lane });
   }
 
   /** Posts a checkpoint of a sample, if it has made steps. */
@@ -154,7 +190,7 @@ export class DiffusionLanes extends ModelLanes<OpenModel, DiffusionSample, Lane>
       noise,
       clock,
       post,
-      onDenoised: (sample) => this.#decodes.submit(sample),
+      onDenoised: (sample) => this.#denoised(sample),
       isDecodeCongested: () => this.#decodes.isCongested,
       onStepped: (samples) => this.#checkpoints?.stepped(samples),
     });
@@ -169,6 +205,17 @@ const NOTICED_MS = 10;
 /** What a turn of decoding may take, by the widest step that was measured and is not wider than the cap. */
 const pieceMs = ({ measurements, rows }: RowCap): number =>
   Math.max(NOTICED_MS, LARGEST_PIECE * (measurements.findLast(([measured]) => measured <= rows)?.[1] ?? 0));
+
+function newSample(
+  model: DiffusionModel,
+  request: DiffusionSample,
+  arrivedAt: number,
+  first?: LaneSample,
+): LaneSample {
+  const { width, height } = latentSize(model, request);
+  const shape = [model.unet.latentChannels, height, width] as const;
+  return new LaneSample(request, model.schedulerConfig, shape, arrivedAt, model.conditioning, first);
+}
 
 const latentSize = (model: DiffusionModel, { width, height }: DiffusionSample) => ({
   width: width / model.vae.scaleFactor,

@@ -1,4 +1,4 @@
-/** One picture in the engine: what was asked for, and how far it is. It shares nothing with other samples. */
+/** One picture in the engine, or one pass of it: what was asked for, and how far it is. It shares nothing with other samples. */
 import { stepsMade } from '@lehr/shared';
 import type { DiffusionSample } from '../../protocol/messages.ts';
 import { PROMPT_ALONE } from '../conditioning.ts';
@@ -12,8 +12,12 @@ import { PromptRows } from './prompt-rows.ts';
 
 export class LaneSample implements LaneMember {
   readonly request: DiffusionSample;
-  /** Steps that it makes, as the caller counts them. */
+  /** The first pass of this sample, when this is the second one. */
+  readonly first: LaneSample | undefined;
+  /** Steps that all of its passes make, as the caller counts them. */
   readonly steps: number;
+  /** Those of this pass. */
+  readonly ownSteps: number;
   readonly denoising: Denoising;
   readonly prompt: PromptRows;
   readonly rows: 1 | 2;
@@ -38,25 +42,34 @@ export class LaneSample implements LaneMember {
     shape: NoisyLatent['shape'],
     arrivedAt: number,
     conditioning = PROMPT_ALONE,
+    first?: LaneSample,
   ) {
     this.request = request;
     this.arrivedAt = arrivedAt;
     this.denoising = new Denoising(request, config, shape);
     const isWhole = request.denoisingStart === undefined && request.denoisingEnd === undefined;
-    this.steps = isWhole ? stepsMade(request) : this.denoising.callsLeft;
+    this.ownSteps = isWhole ? stepsMade(request) : this.denoising.callsLeft;
+    const { hires, sampler } = request;
+    this.steps = (first?.ownSteps ?? 0) + this.ownSteps + (hires ? stepsMade({ ...hires, sampler }) : 0);
     this.prompt = new PromptRows(request, conditioning);
     this.rows = this.prompt.count;
+    this.first = first;
+    if (!first) return;
+    this.textMs = first.textMs;
+    this.startedAt = first.startedAt;
+    // The first pass of a Lanczos upscaler was decoded.
+    this.deviceMs = first.deviceMs + first.decodeMs;
   }
 
   /** It makes its first step here, or another one. */
   begin(now: number): void {
-    if (!this.hasBegun) this.startedAt = now;
+    if (!this.hasBegun && !this.first?.hasBegun) this.startedAt = now;
     this.hasBegun = true;
   }
 
   /** Steps made, as the caller counts them: a sampler may make one more model call than steps. */
   get step(): number {
-    return Math.min(this.denoising.call, this.steps);
+    return (this.first?.ownSteps ?? 0) + Math.min(this.denoising.call, this.ownSteps);
   }
 
   get stepsLeft(): number {
@@ -77,8 +90,15 @@ export class LaneSample implements LaneMember {
   }
 
   get batchSize(): number {
-    const { callsHere } = this.denoising;
-    return callsHere === 0 ? 1 : this.#batchSizeSum / callsHere;
+    const callsHere = this.denoising.callsHere + (this.first?.denoising.callsHere ?? 0);
+    return callsHere === 0
+      ? 1
+      : (this.#batchSizeSum + (this.first ? this.first.#batchSizeSum : 0)) / callsHere;
+  }
+
+  /** Whether some of its steps were made elsewhere. */
+  get isResumed(): boolean {
+    return this.denoising.isResumed || this.first?.isResumed === true;
   }
 
   /** This sample's rows of the next batch. */

@@ -23,6 +23,7 @@ export class PromptRows {
   readonly #conditioning: Conditioning;
   /** The negative prompt's first. */
   #rows: readonly PromptRow[] | undefined;
+  #embeddings: readonly PromptEmbedding[] | undefined;
 
   constructor(request: DiffusionSample, conditioning: Conditioning) {
     this.#request = request;
@@ -41,7 +42,9 @@ export class PromptRows {
   }
 
   /** Takes the embeddings of `texts`, in order. */
-  setEmbeddings([prompt, encoded]: readonly PromptEmbedding[]): void {
+  setEmbeddings(embeddings: readonly PromptEmbedding[]): void {
+    this.#embeddings = embeddings;
+    const [prompt, encoded] = embeddings;
     const rowOf = ({ hidden, pooled }: PromptEmbedding, kind: RowKind): PromptRow => {
       const shared = pictureConditions(this.#conditioning, this.#request, kind);
       return { promptEmbedding: hidden, conditions: pooled ? { ...shared, text_embeds: pooled } : shared };
@@ -50,6 +53,13 @@ export class PromptRows {
     const negative = this.#hasZeroNegative ? zerosLike(prompt) : encoded;
     const positive = rowOf(prompt, 'prompt');
     this.#rows = this.count === 2 ? [rowOf(negative, 'negative'), positive] : [positive];
+  }
+
+  /** Takes the embeddings that another pass of the same sample has; returns false when it has none. */
+  takeFrom(other: PromptRows): boolean {
+    if (!other.#embeddings) return false;
+    this.setEmbeddings(other.#embeddings);
+    return true;
   }
 
   /** Takes what was cut of `texts`, in order. */

@@ -140,6 +140,8 @@ const CONGESTED_AT = 8;
 
 interface DecodeQueueOptions extends QueueOptions {
   readonly vaeOf: (model: string) => Vae;
+  /** A picture is decoded that is not its sample's result, but what its second pass begins at. */
+  readonly onFirstPass: (sample: LaneSample, pixels: Uint8Array) => void;
 }
 
 /** When this many latents wait, decoding does not keep up with a lane that makes a step between two turns. */
@@ -165,7 +167,7 @@ export class DecodeQueue extends SampleQueue<DecodeQueueOptions> {
   }
 
   override async takeTurn(): Promise<void> {
-    const { clock, post, vaeOf } = this.options;
+    const { clock, vaeOf, onFirstPass } = this.options;
     const [sample] = this.waiting;
     const { id, width, height, model } = sample.request;
     this.announce([sample]);
@@ -179,30 +181,36 @@ export class DecodeQueue extends SampleQueue<DecodeQueueOptions> {
       const decodedAt = clock.monotonic();
       sample.decodeMs += decodedAt - begunAt;
       if (!done || !this.cancel(id)) return;
-      const { arrivedAt, textMs, startedAt, denoisedAt, decodeMs, batchSize, denoising, prompt } = sample;
-      const timings = {
-        textMs,
-        startedAt: startedAt - arrivedAt,
-        denoisedAt: denoisedAt - arrivedAt,
-        decodedAt: decodedAt - arrivedAt,
-        decodeMs,
-        ...(!denoising.isResumed && { deviceMs: sample.deviceMs + decodeMs }),
-      };
-      const latent = sample.request.denoisingEnd === undefined ? undefined : denoising.toFile();
-      const { cuts } = prompt;
-      post({
-        type: 'finished',
-        sample: id,
-        pixels,
-        width,
-        height,
-        ...(latent && { latent }),
-        batchSize,
-        cuts,
-        timings,
-      });
+      if (sample.request.hires) onFirstPass(sample, pixels);
+      else this.#finish(sample, pixels, decodedAt);
     } catch (error) {
       this.fail(sample, error);
     }
+  }
+
+  #finish(sample: LaneSample, pixels: Uint8Array, decodedAt: number): void {
+    const { request, arrivedAt, textMs, startedAt, denoisedAt, decodeMs, batchSize, isResumed } = sample;
+    const { id, width, height, denoisingEnd } = request;
+    const timings = {
+      textMs,
+      startedAt: startedAt - arrivedAt,
+      denoisedAt: denoisedAt - arrivedAt,
+      decodedAt: decodedAt - arrivedAt,
+      decodeMs,
+      ...(!isResumed && { deviceMs: sample.deviceMs + decodeMs }),
+    };
+    const latent = denoisingEnd === undefined ? undefined : sample.denoising.toFile();
+    const { cuts } = sample.prompt;
+    this.options.post({
+      type: 'finished',
+      sample: id,
+      pixels,
+      width,
+      height,
+      ...(latent && { latent }),
+      batchSize,
+      cuts,
+      timings,
+    });
   }
 }

@@ -84,6 +84,12 @@ interface StepRange {
  * window and what is allowed there.
  */
 export function createSamplerRun(options: SamplerRunOptions): SamplerRun {
+  checkRun(options);
+  return uncheckedRun(options);
+}
+
+/** Throws as createSamplerRun does. */
+export function checkRun(options: Omit<SamplerRunOptions, 'latentLength'>): void {
   const { name, config } = options;
   const refusal = SAMPLER_KINDS[name].refusal?.(config);
   if (refusal) {
@@ -91,7 +97,6 @@ export function createSamplerRun(options: SamplerRunOptions): SamplerRun {
     throw refused('/input/sampler', `must be one of ${names}; ${name} cannot run on this model: ${refusal}`);
   }
   checkSteps(name, setupOf(options));
-  return uncheckedRun(options);
 }
 
 /**

@@ -1,0 +1,75 @@
+/** Fills in the defaults of a second pass and checks it against the limits of its model. */
+import {
+  type DiffusionModelEntry,
+  type FieldProblem,
+  type Hires,
+  passesOf,
+  stepsMade,
+  type TextToImageInput,
+  type TextToImageRequest,
+} from '@lehr/shared';
+
+const DEFAULT_SCALE = 2;
+/** An interpolated latent is blurred, and its details are drawn anew; enlarged pixels need less. */
+const DEFAULT_STRENGTH = { latent: 0.7, lanczos: 0.4 };
+
+export function completeHires(
+  { hires }: TextToImageRequest,
+  { width, height, steps }: Pick<TextToImageInput, 'width' | 'height' | 'steps'>,
+  { limits }: DiffusionModelEntry,
+): Hires | undefined {
+  if (!hires) return undefined;
+  const { scale = DEFAULT_SCALE, upscaler = 'latent' } = hires;
+  const strength = hires.strength ?? DEFAULT_STRENGTH[upscaler];
+  const enlarged = (side: number): number => Math.round((side * scale) / limits.size_step) * limits.size_step;
+  // A Turbo model draws in one step, of which a strength would leave nothing.
+  const least = strength > 0 ? Math.ceil(1 / strength) : 1;
+  return {
+    scale,
+    steps: hires.steps ?? Math.min(Math.max(steps, least), limits.max_steps),
+    strength,
+    upscaler,
+    width: enlarged(width),
+    height: enlarged(height),
+  };
+}
+
+export function hiresProblems(
+  input: TextToImageInput,
+  { name, limits, takesPictures }: DiffusionModelEntry,
+): FieldProblem[] {
+  const { hires } = input;
+  if (!hires) return [];
+  const { width, height, steps, strength, upscaler } = hires;
+  const pixels = width * height;
+  const size = `makes ${width}x${height} pixels`;
+  const isTooLong = Math.max(width, height) > limits.max_size;
+  const product = `${steps} steps times strength must be at least 1`;
+  const rules: readonly [isBroken: boolean, field: string, detail: string][] = [
+    [
+      input.denoising_end !== undefined,
+      '',
+      'cannot be given beside denoising_end: a second pass begins at a clean picture',
+    ],
+    [isTooLong, '/scale', `${size}; a side may have at most ${limits.max_size}`],
+    [
+      !isTooLong && pixels > limits.max_pixels,
+      '/scale',
+      `${size}, which are ${pixels}; at most ${limits.max_pixels} are allowed`,
+    ],
+    [steps > limits.max_steps, '/steps', `is ${steps}, must be at most ${limits.max_steps}`],
+    [
+      passesOf(input).some((pass) => stepsMade(pass) === 0) || strength === 0,
+      '/strength',
+      `must leave at least one step: ${product}; it is ${strength}`,
+    ],
+    [
+      upscaler === 'lanczos' && takesPictures === false,
+      '/upscaler',
+      `is lanczos, which needs a VAE encoder, and the folder of ${name} has none`,
+    ],
+  ];
+  return rules
+    .filter(([isBroken]) => isBroken)
+    .map(([, field, detail]) => ({ pointer: `/input/hires${field}`, detail }));
+}

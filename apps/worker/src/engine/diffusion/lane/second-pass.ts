@@ -1,0 +1,53 @@
+/** The second pass of a sample with `hires`: a sample of its own that begins at the first one's result and goes on in the lane of its size. */
+import { LehrError } from '@lehr/shared';
+import type { DiffusionSample, SecondPass } from '../../protocol/messages.ts';
+import { type DiffusionModel, refuseOtherSize } from '../folder/diffusion-folder.ts';
+import { encoderOf } from '../folder/open-picture-input.ts';
+import { encodeLatent } from '../latent-file.ts';
+import { enlargeLatent, enlargePixels } from '../resize.ts';
+import { checkRun } from '../samplers/index.ts';
+import type { LaneSample } from './lane-sample.ts';
+
+type Beginning = Pick<DiffusionSample, 'image' | 'latent'>;
+
+/** As A1111 does, it has the seed of the first pass, whose noise is drawn anew at the larger size. */
+export function secondRequest(
+  { hires, image: _, latent: __, denoisingStart: ___, ...request }: DiffusionSample,
+  beginning: Beginning,
+): DiffusionSample {
+  const { lane, width, height, steps, strength } = wanted(hires);
+  return { ...request, lane, width, height, steps, strength, ...beginning };
+}
+
+/** What the second pass begins at, made of the first one's pixels, else of its latent. */
+export function enlarged({ request, denoising }: LaneSample, pixels?: Uint8Array): Beginning {
+  const to = wanted(request.hires);
+  if (pixels) return { image: enlargePixels(pixels, request, to) };
+  const [channels, height, width] = denoising.shape;
+  const size = { height: (to.height * height) / request.height, width: (to.width * width) / request.width };
+  const values = enlargeLatent(denoising.latent, denoising.shape, size);
+  const shape = [channels, size.height, size.width] as const;
+  return { latent: encodeLatent({ values, shape, hasSigmaUnits: false }) };
+}
+
+/** Throws LehrError naming /input/hires, before the first pass is made, when the model cannot make the second one. */
+export function refuseSecondPass(model: DiffusionModel, request: DiffusionSample): void {
+  const { hires, sampler: name } = request;
+  if (!hires) return;
+  const { steps, strength, upscaler } = hires;
+  try {
+    refuseOtherSize(model.onlySize, hires);
+    if (upscaler === 'lanczos') encoderOf(request.model, model.pictureInput, hires);
+    checkRun({ name, config: model.schedulerConfig, steps, strength });
+  } catch (error) {
+    if (!(error instanceof LehrError)) throw error;
+    const detail = `cannot be made: ${error.message}`;
+    const problems = [{ pointer: '/input/hires', detail }];
+    throw new LehrError(error.code, `/input/hires ${detail}`, { problems, cause: error });
+  }
+}
+
+function wanted(hires: SecondPass | undefined): SecondPass {
+  if (!hires) throw new Error('A sample without a second pass began one. This is a bug in Lehr.');
+  return hires;
+}
