@@ -67,6 +67,12 @@ test('The worker may use the keys of jobs and queues, and none of API keys, webh
   expect(denied.sort()).toEqual(API_ONLY);
 });
 
+test('The worker may use the keys that only scripts know: what start.lua keeps of its last start, and the planned nodes', async () => {
+  const redis = testRedis(server.url);
+  for (const key of ['{lehr}:start:a-worker', '{lehr}:planned:job_1', '{lehr}:planned-of:job_1'])
+    expect(await redis.call('ACL', 'DRYRUN', 'worker', 'EXISTS', key), key).toBe('OK');
+});
+
 /** A group of each task: the compiler asks for one more when there is a new task. */
 const GROUPS: Readonly<Record<Task, Group>> = {
   diffusion: { task: 'diffusion', model: { name: 'm', version: '1' }, width: 64, height: 64 },
