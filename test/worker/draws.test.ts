@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import sharp from 'sharp';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { readPngText } from '../../apps/worker/src/parent/delivery/image-file.ts';
+import { pngTexts } from '../../packages/shared/src/index.ts';
 import { shared } from '../support/cleanup.ts';
 import { startRedis, type TestRedis } from '../support/redis.ts';
 import { workerWorld } from '../support/worker-world.ts';
@@ -30,7 +30,7 @@ test('A queued job becomes stored pictures, each with its own seed, and timings 
     const bytes = await world.readObject(image.key);
     expect(createHash('sha256').update(bytes).digest('hex')).toBe(image.sha256);
     expect(await sharp(bytes).metadata()).toMatchObject({ format: 'png', width: 128, height: 64 });
-    expect(JSON.parse(readPngText(bytes, 'lehr') ?? '')).toEqual({
+    expect(JSON.parse(pngTexts(bytes).get('lehr') ?? '')).toEqual({
       job: id,
       model: 'tiny@1',
       seed: image.seed,

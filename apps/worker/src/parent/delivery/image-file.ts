@@ -2,12 +2,10 @@
  * Encodes pixels as an image file, with sharp, off this thread. The file's metadata says how the picture was made, so that it
  * can be made again; the prompt is included only when the caller asked for it.
  */
-
-import { crc32 } from 'node:zlib';
-import type { Hires, ImageFormat } from '@lehr/shared';
+import { type Hires, type ImageFormat, withPngText } from '@lehr/shared';
 import sharp from 'sharp';
 
-/** Keyword of the PNG's iTXt chunk; WebP and JPEG have the same JSON in the EXIF field ImageDescription. */
+/** Keyword of the PNG's text; WebP and JPEG have the same JSON in the EXIF field ImageDescription. */
 const PROVENANCE_KEYWORD = 'lehr';
 
 interface Provenance {
@@ -83,41 +81,4 @@ export async function encodePreview({
 }: Pixels): Promise<{ readonly bytes: Uint8Array; readonly contentType: string }> {
   const image = sharp(data, { raw: { width, height, channels: 3 } });
   return { bytes: await image.webp({ quality: PREVIEW_QUALITY }).toBuffer(), contentType: 'image/webp' };
-}
-
-const SIGNATURE_LENGTH = 8;
-/** Length, type and CRC around a chunk's data. */
-const CHUNK_OVERHEAD = 12;
-
-/** Writes an iTXt chunk (PNG specification 1.2, 4.2.3.3): UTF-8, uncompressed, right after the header. */
-function withPngText(png: Uint8Array, keyword: string, text: string): Uint8Array {
-  const source = Buffer.from(png.buffer, png.byteOffset, png.byteLength);
-  const headerEnd = SIGNATURE_LENGTH + CHUNK_OVERHEAD + source.readUInt32BE(SIGNATURE_LENGTH);
-  const data = Buffer.concat([
-    Buffer.from('iTXt', 'latin1'),
-    Buffer.from(keyword, 'latin1'),
-    // Separator, not compressed, compression method 0, no language, no translated keyword.
-    Buffer.from([0, 0, 0, 0, 0]),
-    Buffer.from(text, 'utf8'),
-  ]);
-  const chunk = Buffer.alloc(data.length + 8);
-  chunk.writeUInt32BE(data.length - 4, 0);
-  data.copy(chunk, 4);
-  chunk.writeUInt32BE(crc32(data), data.length + 4);
-  return Buffer.concat([source.subarray(0, headerEnd), chunk, source.subarray(headerEnd)]);
-}
-
-/** The text of a keyword's uncompressed iTXt chunk; undefined when there is none. */
-export function readPngText(png: Uint8Array, keyword: string): string | undefined {
-  const source = Buffer.from(png.buffer, png.byteOffset, png.byteLength);
-  for (let at = SIGNATURE_LENGTH; at + CHUNK_OVERHEAD <= source.length; ) {
-    const length = source.readUInt32BE(at);
-    const data = source.subarray(at + 8, at + 8 + length);
-    const end = data.indexOf(0);
-    if (source.toString('latin1', at + 4, at + 8) === 'iTXt' && data.toString('latin1', 0, end) === keyword) {
-      return data.toString('utf8', end + 5);
-    }
-    at += CHUNK_OVERHEAD + length;
-  }
-  return undefined;
 }
