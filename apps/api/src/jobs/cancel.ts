@@ -15,11 +15,16 @@ interface CancelParts {
 /** `requested`: the worker that runs the job has yet to stop it; `canceled`: done; `over`: the job had ended before. */
 export type CancelOutcome = 'canceled' | 'requested' | 'over';
 
-export async function cancelJob(parts: CancelParts, record: JobOutline): Promise<CancelOutcome> {
+/** Also counts a job that ends by it; a worker counts one that it stops. */
+export async function cancelJob(
+  parts: CancelParts & { readonly metrics: Pick<Metrics<'api'>, 'requests'> },
+  record: JobOutline,
+): Promise<CancelOutcome> {
   const [{ code }] = await parts.records.apply([{ move: 'cancel', id: record.id }]);
   if (code === 'requested') return 'requested';
   if (code !== 'ok') return 'over';
   await leaveQueue(parts, record);
+  parts.metrics.requests.inc({ ...metricLabels(record), outcome: 'canceled' });
   return 'canceled';
 }
 

@@ -4,7 +4,7 @@ import { followByPolling } from '../../follow/event-feed.ts';
 import { requires } from '../../http/middleware/auth.ts';
 import { answerJson } from '../../http/middleware/own-headers.ts';
 import { BEARER, problemsWithKey } from '../../http/responses.ts';
-import { cancelJob, metricLabels } from '../../jobs/cancel.ts';
+import { cancelJob } from '../../jobs/cancel.ts';
 import { adoptJob, findJob } from '../../jobs/find.ts';
 import type { Api, ApiParts } from '../../parts.ts';
 import { PredictionListSchema, PredictionSchema } from './prediction-contract.ts';
@@ -66,7 +66,7 @@ const listRoute = createRoute({
 const PRIVATE = { 'cache-control': 'private, no-cache' };
 
 export function predictionRoutes(app: Api, parts: ApiParts): void {
-  const { records, pages, metrics } = parts;
+  const { records, pages } = parts;
   const view = new PredictionsView(parts);
 
   app.openapi(getRoute, async (c) => {
@@ -78,8 +78,7 @@ export function predictionRoutes(app: Api, parts: ApiParts): void {
   app.openapi(cancelRoute, async (c) => {
     const id = jobIdOf(c.req.valid('param').id);
     const record = await findJob(records, c.var.caller, id);
-    const outcome = await cancelJob(parts, record);
-    if (outcome === 'canceled') metrics.requests.inc({ ...metricLabels(record), outcome: 'canceled' });
+    await cancelJob(parts, record);
     return answerJson(c, await view.of(await findJob(records, c.var.caller, id)), 200, PRIVATE);
   });
 

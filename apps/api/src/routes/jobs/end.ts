@@ -1,10 +1,9 @@
 /** Cancels and deletes jobs. */
 import { createRoute } from '@hono/zod-openapi';
 import { JobSchema } from '@lehr/shared';
-import type { JobRecord } from '@lehr/shared/records';
 import { requires } from '../../http/middleware/auth.ts';
 import { BEARER, problemsWithKey } from '../../http/responses.ts';
-import { type CancelOutcome, cancelJob, deleteJob, metricLabels } from '../../jobs/cancel.ts';
+import { cancelJob, deleteJob } from '../../jobs/cancel.ts';
 import { findJob } from '../../jobs/find.ts';
 import { isOver } from '../../jobs/present.ts';
 import type { Api, ApiParts } from '../../parts.ts';
@@ -59,16 +58,11 @@ const deleteRoute = createRoute({
 });
 
 export function endJobRoutes(app: Api, parts: ApiParts): void {
-  const { records, presenter, metrics } = parts;
-  const cancel = async (record: JobRecord): Promise<CancelOutcome> => {
-    const outcome = await cancelJob(parts, record);
-    if (outcome === 'canceled') metrics.requests.inc({ ...metricLabels(record), outcome: 'canceled' });
-    return outcome;
-  };
+  const { records, presenter } = parts;
 
   app.openapi(cancelRoute, async (c) => {
     const { id } = c.req.valid('param');
-    const outcome = await cancel(await findJob(records, c.var.caller, id));
+    const outcome = await cancelJob(parts, await findJob(records, c.var.caller, id));
     const job = await presenter.job(await findJob(records, c.var.caller, id));
     return c.json(job, outcome === 'requested' ? 202 : 200);
   });
@@ -76,7 +70,7 @@ export function endJobRoutes(app: Api, parts: ApiParts): void {
   app.openapi(deleteRoute, async (c) => {
     const { id } = c.req.valid('param');
     const record = await findJob(records, c.var.caller, id);
-    if (!isOver(record)) await cancel(record);
+    if (!isOver(record)) await cancelJob(parts, record);
     else if (await deleteJob(parts, record)) return c.body(null, 204);
     return c.json(await presenter.job(await findJob(records, c.var.caller, id)), 202);
   });
