@@ -42,7 +42,7 @@ interface Load {
 
 export const section: Section = {
   title: 'Clients and attackers of others',
-  about: `The packages \`openai\`, \`replicate\` and \`huggingface_hub\` for Python, unchanged but for base URL and key, against \`npm start\` with the
+  about: `The packages \`openai\`, \`replicate\`, \`huggingface_hub\` and \`webuiapi\` for Python, unchanged but for base URL and key, against \`npm start\` with the
 demo models: each row is one call in one form, checked by what it returns. The client of \`openai\` also checks every answer against its own
 types. \`schemathesis\` makes requests from the OpenAPI document and checks every answer, with all checks
 ([what it must know of Lehr](real/clients/schemathesis.toml)). \`locust\` is the classic load test of \`/t2i\`, here with the demo
@@ -57,6 +57,11 @@ model's own size.`,
       name: 'clients/texts',
       requirements: `${HERE}/requirements-text.txt`,
       size: '50 MB, 195 MB on the disk',
+    },
+    {
+      name: 'clients/web-ui',
+      requirements: `${HERE}/requirements-web-ui.txt`,
+      size: '12 MB, 45 MB on the disk',
     },
     {
       name: 'clients/schemathesis',
@@ -84,6 +89,11 @@ model's own size.`,
       name: 'texts',
       title: 'Calls of the packages openai and huggingface_hub with texts',
       run: (bench) => withDemo((server) => callsOf(bench, server, 'text_calls.py', 'texts')),
+    },
+    {
+      name: 'web-ui',
+      title: 'Calls of the package webuiapi',
+      run: (bench) => withDemo((server) => callsOf(bench, server, 'web_ui_calls.py', 'web-ui')),
     },
     ...SEEDS.map((seed) => ({
       name: `schemathesis-${seed}`,
