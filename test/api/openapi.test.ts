@@ -111,11 +111,10 @@ describe('OpenAPI document', () => {
       expect(operation.summary, path).toBeTruthy();
       for (const [status, response] of Object.entries(operation.responses)) {
         const types = Object.keys(response.content ?? {});
-        const wanted = /^\/(?:v1\/(?:images\/|audio\/|embeddings$)|models\/|hf-inference\/|fill-mask$)/.test(
-          path,
-        )
-          ? 'application/json'
-          : 'application/problem+json';
+        const wanted =
+          /^\/(?:v1\/(?:images\/|audio\/|embeddings$)|models\/|hf-inference\/|fill-mask$|sdapi\/)/.test(path)
+            ? 'application/json'
+            : 'application/problem+json';
         if (Number(status) >= 400) expect(types, `${path} ${status}`).toEqual([wanted]);
       }
       if (!path.startsWith('/v1/')) continue;

@@ -296,7 +296,6 @@ describe('every answer', () => {
 });
 
 test.each([
-  ['/sdapi/v1/txt2img', 'POST /v1/jobs'],
   ['/prompt', 'workflow'],
   ['/v1/batches', 'bulk'],
   ['/v1/chat/completions', '/v1/embeddings'],

@@ -251,6 +251,7 @@ export async function apiWorld(url: string, changes: Partial<ApiParts> = {}): Pr
 function largeBodies(): LargeBodies {
   const bodies = new LargeBodies(
     new URL('../../apps/api/dist/http/bodies/large-body-thread.js', import.meta.url),
+    [],
   );
   whenDone(() => bodies.close());
   return bodies;

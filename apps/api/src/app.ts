@@ -1,6 +1,7 @@
 /** The HTTP app with all its routes. Creating it does no I/O, so tests can call `app.request()`. */
 import { OpenAPIHono } from '@hono/zod-openapi';
 import { methodNotAllowed } from 'hono/method-not-allowed';
+import { webUiRoutes } from './dialects/a1111/routes.ts';
 import { answerErrors, answerMethodNotAllowed, answerNotFound } from './dialects/answer-errors.ts';
 import { classicRoutes } from './dialects/classic/draw.ts';
 import { huggingFaceRoutes } from './dialects/huggingface/calls.ts';
@@ -101,6 +102,7 @@ function dialectRoutes(app: Api, parts: ApiParts): void {
   webhookSecretRoute(app, parts);
   classicRoutes(app, parts);
   huggingFaceRoutes(app, parts);
+  webUiRoutes(app, parts);
 }
 
 /** For a process without the role `http`. */

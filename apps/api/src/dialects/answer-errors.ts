@@ -17,6 +17,7 @@ import { HTTPException } from 'hono/http-exception';
 import type { ContentfulStatusCode } from 'hono/utils/http-status';
 import { QuotaError, quotaHeaders, randomRetryAfterS } from '../access/quotas.ts';
 import type { ApiEnv } from '../http/middleware/api-env.ts';
+import { webUiRefusal } from './a1111/errors.ts';
 import { huggingFaceRefusal } from './huggingface/errors.ts';
 import { openaiRefusal } from './openai/errors.ts';
 
@@ -55,6 +56,7 @@ function problemResponse(
   for (const [name, value] of Object.entries(headers)) c.header(name, value);
   c.header('cache-control', 'no-store');
   if (dialect === 'openai') return c.json(openai.body, openai.status as ContentfulStatusCode);
+  if (dialect === 'a1111') return c.json(webUiRefusal(shown), shown.status as ContentfulStatusCode);
   if (dialect === 'huggingface') {
     const { status, body } = huggingFaceRefusal(shown);
     return c.json(body, status as ContentfulStatusCode);
@@ -80,8 +82,6 @@ const NOT_OFFERED: Readonly<Record<string, string>> = {
   '/v1/batches': 'Lehr has no batches. POST each request to /v1/jobs, with `priority: "bulk"`.',
   '/v1/chat':
     'Lehr has no chat models. It draws (/v1/images/generations), transcribes (/v1/audio/transcriptions) and embeds (/v1/embeddings).',
-  '/sdapi':
-    'Lehr has no API of the Stable Diffusion web UI. POST /v1/jobs or POST /v1/images/generations draws a picture.',
   '/prompt':
     'Lehr has no API of ComfyUI. POST /v1/jobs draws a picture, or runs a workflow of several nodes.',
 };
@@ -90,7 +90,8 @@ export function answerNotFound(c: Context<ApiEnv>): Response {
   const { path } = c.req;
   const [, advice] =
     Object.entries(NOT_OFFERED).find(([start]) => path === start || path.startsWith(`${start}/`)) ?? [];
-  return problemResponse(c, new LehrError('not-found', advice ?? 'There is nothing at this path.'), 'both');
+  const dialect = dialectOf(path) === 'a1111' ? 'a1111' : 'both';
+  return problemResponse(c, new LehrError('not-found', advice ?? 'There is nothing at this path.'), dialect);
 }
 
 export function answerMethodNotAllowed(c: Context<ApiEnv>, methods: readonly string[]): Response {
@@ -148,9 +149,9 @@ async function notJson(c: Context): Promise<string> {
 
 /**
  * How errors are answered: as problem+json, in OpenAI's envelope, as both at once where both kinds of client call, or as the
- * inference API of Hugging Face answers them.
+ * inference API of Hugging Face or the Stable Diffusion web UI answers them.
  */
-type ErrorDialect = 'native' | 'openai' | 'both' | 'huggingface';
+type ErrorDialect = 'native' | 'openai' | 'both' | 'huggingface' | 'a1111';
 
 const OPENAI = /^\/v1\/(?:images|audio|embeddings)(?:\/|$)/;
 const HUGGINGFACE = /^\/(?:(?:hf-inference\/)?models\/|fill-mask$)/;
@@ -159,6 +160,7 @@ const MODELS = /^\/v1\/models(?:\/[^/]+)?$/;
 
 export function dialectOf(path: string): ErrorDialect {
   if (OPENAI.test(path)) return 'openai';
+  if (path.startsWith('/sdapi/')) return 'a1111';
   if (HUGGINGFACE.test(path)) return 'huggingface';
   return MODELS.test(path) ? 'both' : 'native';
 }

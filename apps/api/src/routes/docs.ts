@@ -46,6 +46,11 @@ export function docsRoutes(app: Api, { publicUrl }: PlaceParts): void {
     scheme: 'bearer',
     description: 'The key that `npm start` prints.',
   });
+  app.openAPIRegistry.registerComponent('securitySchemes', 'basic', {
+    type: 'http',
+    scheme: 'basic',
+    description: 'The same key as the password, under any user name; on the routes of the web UI.',
+  });
   let document: object | undefined;
   app.get('/openapi.json', (c) => {
     document ??= app.getOpenAPI31Document({ openapi: '3.1.0', info: INFO, servers: [{ url: publicUrl }] });

@@ -62,6 +62,8 @@ export interface Keys {
   unanswered(hash: string): string;
   /** `<tenant> <job id>` of unanswered jobs that are cancelled if no caller adopts them; scored by when that is. */
   readonly abandoned: string;
+  /** Jobs of the calls of an API key in the dialect of the Stable Diffusion web UI, by when they were made. */
+  webUiJobs(keyId: string): string;
   /** Facts about an uploaded file. */
   file(tenant: TenantId, id: FileId): string;
   /** Object keys of a tenant's uploads, by when they expire; the bytes of each; the bytes together and by hour. */
@@ -194,10 +196,7 @@ export function keysOf(namespace: string): Keys {
     loadOf: (tenant) => `${prefix}:load-of:${tenant}`,
     fair: (queue) => `${prefix}:fair:${queue}`,
     fairTags: (queue, priority) => `${prefix}:fair:${queue}:${priority}`,
-    idempotency: (hash) => `${prefix}:idem:${hash}`,
-    reserved: `${prefix}:reserved`,
-    unanswered: (hash) => `${prefix}:unanswered:${hash}`,
-    abandoned: `${prefix}:abandoned`,
+    ...requestKeys(prefix),
     file: (tenant, id) => `${prefix}:file:${tenant}:${id}`,
     stored: (tenant) => `${prefix}:stored:${tenant}`,
     storedBytes: (tenant) => `${prefix}:stored-bytes:${tenant}`,
@@ -231,6 +230,17 @@ export function keysOf(namespace: string): Keys {
     probe: `${prefix}:probe`,
   };
 }
+
+type RequestKeys = Pick<Keys, 'idempotency' | 'reserved' | 'unanswered' | 'abandoned' | 'webUiJobs'>;
+
+/** What is kept of requests: which job is whose. */
+const requestKeys = (prefix: string): RequestKeys => ({
+  idempotency: (hash) => `${prefix}:idem:${hash}`,
+  reserved: `${prefix}:reserved`,
+  unanswered: (hash) => `${prefix}:unanswered:${hash}`,
+  abandoned: `${prefix}:abandoned`,
+  webUiJobs: (keyId) => `${prefix}:web-ui-jobs:${keyId}`,
+});
 
 type RolloutKeys = Pick<Keys, 'rollouts' | 'rolloutHistory' | 'rolloutOutcomes' | 'rolloutJudge'>;
 

@@ -45,10 +45,20 @@ export function anyOf(...authenticators: readonly Authenticator[]): Authenticato
 }
 
 const BEARER = /^Bearer +([\x21-\x7e]+) *$/i;
+const BASIC = /^Basic +([A-Za-z0-9+/]+={0,2}) *$/i;
 
 /** The key of an Authorization header; undefined when it has none. */
 export const bearerKey = (authorization: string | undefined): string | undefined =>
   authorization === undefined ? undefined : BEARER.exec(authorization)?.[1];
+
+/** The key of Basic authorization: the password, or the user name when the password is empty. */
+export function basicKey(authorization: string): string | undefined {
+  const pair = BASIC.exec(authorization)?.[1];
+  if (pair === undefined) return undefined;
+  const [, user = '', password = ''] =
+    /^([^:]*):(.*)$/s.exec(Buffer.from(pair, 'base64').toString('latin1')) ?? [];
+  return bearerKey(`Bearer ${password === '' ? user : password}`);
+}
 
 /**
  * Accepts the configured key (LEHR_API_KEY), which has all rights and no limits but its weight. It compares digests with a

@@ -32,6 +32,14 @@ const withoutEscapes = (base64: string): string =>
 export const referenceTo = (index: number, bytes: Uint8Array): string =>
   `data:;reference=${index};sha256=${hash('sha256', bytes, 'base64url')},`;
 
+/** How a PNG, a JPEG and a WebP begin; a WebP has its length between the two words. */
+const PICTURE_BYTES = /^(?:\x89PNG\r\n|\xff\xd8\xff|RIFF[\s\S]{4}WEBP)/;
+
+/** A picture in base64 without a `data:` URI around it, as clients of the Stable Diffusion web UI send it. */
+export const isBarePicture = (text: string): boolean =>
+  PICTURE_BYTES.test(Buffer.from(text.slice(0, 16), 'base64').toString('latin1')) &&
+  /^[A-Za-z0-9+/]+={0,2}$/.test(text);
+
 /** The number of the audio that a reference stands for. */
 export function referenceIn(text: string): number | undefined {
   const index = text.length < MAX_HEAD_LENGTH ? REFERENCE.exec(text)?.[1] : undefined;

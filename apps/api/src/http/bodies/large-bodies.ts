@@ -33,10 +33,11 @@ const HEAP_MB = 256;
 export class LargeBodies {
   readonly #thread: ThreadCalls<Omit<LargeBodyTask, 'id'>, LargeBodyAnswer>;
 
-  /** `entry` is large-body-thread.js. */
-  constructor(entry: URL) {
+  /** `entry` is large-body-thread.js. `execArgv`: see ThreadOptions. */
+  constructor(entry: URL, execArgv?: string[]) {
     this.#thread = new ThreadCalls(entry, {
       heapMb: HEAP_MB,
+      execArgv,
       exitError: () => new LehrError('unavailable', 'The body could not be read; send the request again.'),
     });
   }

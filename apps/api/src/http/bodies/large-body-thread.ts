@@ -2,7 +2,7 @@
 import { parentPort } from 'node:worker_threads';
 import { LehrError } from '@lehr/shared';
 import { runsInSpareTime } from '../thread-calls.ts';
-import { decodeDataUri, type InlineAudio, isDataUri, referenceTo } from './inline-audio.ts';
+import { decodeDataUri, type InlineAudio, isBarePicture, isDataUri, referenceTo } from './inline-audio.ts';
 import { checkJsonShape } from './json-shape.ts';
 import type { LargeBodyAnswer, LargeBodyTask } from './large-bodies.ts';
 
@@ -24,7 +24,11 @@ function parse(id: number, body: Uint8Array, maxRestLength: number): LargeBodyAn
     checkJsonShape(text);
     const audio: InlineAudio[] = [];
     const rest = JSON.stringify(
-      JSON.parse(text, (_, value) => (isLongAudio(value) ? taken(value, audio) : value)),
+      JSON.parse(text, (_, value) => {
+        if (!isLong(value)) return value;
+        if (isBarePicture(value)) return taken(`data:;base64,${value}`, audio);
+        return isDataUri(value) ? taken(value, audio) : value;
+      }),
     );
     if (rest.length > maxRestLength) {
       throw new LehrError(
@@ -39,8 +43,8 @@ function parse(id: number, body: Uint8Array, maxRestLength: number): LargeBodyAn
   }
 }
 
-const isLongAudio = (value: unknown): value is string =>
-  typeof value === 'string' && value.length >= MIN_AUDIO_LENGTH && isDataUri(value);
+const isLong = (value: unknown): value is string =>
+  typeof value === 'string' && value.length >= MIN_AUDIO_LENGTH;
 
 /** Moves the audio of a data: URI into `audio`. One that cannot be decoded becomes a short URI, which is refused later. */
 function taken(uri: string, audio: InlineAudio[]): string {

@@ -4,7 +4,7 @@
 import { LehrError, type Scope } from '@lehr/shared';
 import type { Context, MiddlewareHandler } from 'hono';
 import type { Actor } from '../../access/audit/audit-log.ts';
-import { type Authenticator, bearerKey, type Caller } from '../../access/auth/authenticator.ts';
+import { type Authenticator, basicKey, bearerKey, type Caller } from '../../access/auth/authenticator.ts';
 import type { Quotas } from '../../access/quotas.ts';
 import type { SessionStore } from '../../access/session/session-store.ts';
 import type { CallerLines } from '../turns/caller-lines.ts';
@@ -35,8 +35,15 @@ const OF_ADMIN: Readonly<Record<string, RegExp>> = {
 const isOfStudio = (method: string, path: string): boolean =>
   OF_STUDIO.test(path) || OF_ADMIN[method]?.test(path) === true;
 
-/** Requires a valid bearer key, or for the routes of the studio a session, and sets the caller. Runs before the body is read. */
-export function authenticate(parts: AuthParts): MiddlewareHandler<ApiEnv> {
+/**
+ * Requires a valid bearer key, or for the routes of the studio a session, and sets the caller. Runs before the body is read. With
+ * `takesBasic`, the key may come as Basic authorization. The challenge names Bearer even then: a browser would ask its user for the key,
+ * keep it, and send it with the requests of other sites.
+ */
+export function authenticate(
+  parts: AuthParts,
+  { takesBasic = false }: { readonly takesBasic?: boolean } = {},
+): MiddlewareHandler<ApiEnv> {
   const { authenticator, callerLines } = parts;
   const cookie = sessionCookie(parts.publicUrl);
   const callerOfSession = async (c: Context<ApiEnv>): Promise<Caller | undefined> => {
@@ -49,14 +56,14 @@ export function authenticate(parts: AuthParts): MiddlewareHandler<ApiEnv> {
   };
   return async function authenticate(c, next) {
     const authorization = c.req.header('authorization') ?? '';
-    const key = bearerKey(authorization);
+    const key = bearerKey(authorization) ?? (takesBasic ? basicKey(authorization) : undefined);
     const caller = key === undefined ? await callerOfSession(c) : await authenticator.authenticate(key);
     if (!caller) {
       callerLines.forget(authorization);
       c.header('www-authenticate', 'Bearer realm="lehr"');
       throw new LehrError(
         'unauthenticated',
-        key === undefined ? 'Send your key as "Authorization: Bearer <key>".' : 'This key is not known.',
+        key === undefined ? howToSend(takesBasic) : 'This key is not known.',
       );
     }
     callerLines.remember(authorization, caller.tenant, c.env?.line);
@@ -64,6 +71,9 @@ export function authenticate(parts: AuthParts): MiddlewareHandler<ApiEnv> {
     await next();
   };
 }
+
+const howToSend = (takesBasic: boolean): string =>
+  `Send your key as "Authorization: Bearer <key>"${takesBasic ? ', or as the password of Basic authorization' : ''}.`;
 
 /** Requires that the key has one of these scopes. */
 export function requires(...scopes: readonly Scope[]): MiddlewareHandler<ApiEnv> {

@@ -6,7 +6,7 @@
 import { hash } from 'node:crypto';
 import { isIPv6 } from 'node:net';
 import type { TenantId } from '@lehr/shared';
-import { bearerKey } from '../../access/auth/authenticator.ts';
+import { basicKey, bearerKey } from '../../access/auth/authenticator.ts';
 
 /** Above this, the key that was remembered first is forgotten; its next request waits in the line of its address. */
 const MAX_KEYS = 10_000;
@@ -57,7 +57,7 @@ const lineOf = (tenant: TenantId): string => `tenant ${tenant}`;
 
 /** Of the key and not of the header, which a caller can write in many ways. */
 function digestOf(authorization: string | undefined): string | undefined {
-  const key = bearerKey(authorization);
+  const key = bearerKey(authorization) ?? basicKey(authorization ?? '');
   return key === undefined ? undefined : hash('sha256', key, 'base64');
 }
 

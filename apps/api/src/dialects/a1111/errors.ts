@@ -1,0 +1,89 @@
+/**
+ * Errors as clients of the Stable Diffusion web UI read them: `{error, detail, body, errors}`. Of an invalid field, `detail` is the list
+ * that FastAPI makes; else it is a text.
+ */
+import { ERROR_CODES, type ErrorCode, type LehrError } from '@lehr/shared';
+import { z } from 'zod';
+import { atTheTop, type Names } from '../../jobs/requests/field-names.ts';
+import { JobEndedError } from '../../jobs/requests/hold.ts';
+
+const FieldErrorSchema = z.object({ loc: z.array(z.string()), msg: z.string(), type: z.string() });
+
+export const WebUiErrorSchema = z
+  .object({
+    error: z.string().meta({ description: 'The code of the error.' }),
+    detail: z.union([z.string(), z.array(FieldErrorSchema)]),
+    body: z.string(),
+    errors: z.string().meta({ description: 'The error in words.' }),
+    job_id: z.string().optional().meta({ description: 'The job of the call, if one was made.' }),
+  })
+  .meta({ id: 'WebUiError' });
+
+/** Also of the fields that only a worker can check. */
+export const NAMES: Names = atTheTop({
+  '/model': '/override_settings/sd_model_checkpoint',
+  '/input/guidance': '/cfg_scale',
+  '/input/sampler': '/sampler_name',
+  '/input/n': '/batch_size',
+  '/input/image': '/init_images/0',
+  '/input/strength': '/denoising_strength',
+});
+
+export function webUiRefusal(error: LehrError): z.output<typeof WebUiErrorSchema> {
+  const { code, message, problems } = error;
+  const fields = problems.map(({ pointer, detail }) => ({
+    loc: [pointer.startsWith('?') ? 'query' : 'body', ...NAMES(pointer).slice(1).split('/')],
+    msg: detail,
+    type: 'value_error',
+  }));
+  return {
+    error: code,
+    detail: code === 'invalid-input' && fields.length > 0 ? fields : message,
+    body: '',
+    errors: message,
+    ...(error instanceof JobEndedError && { job_id: error.job }),
+  };
+}
+
+const ALWAYS = ['unauthenticated', 'forbidden', 'internal', 'unavailable'] as const;
+const OF_BODIES = [
+  'invalid-request',
+  'too-slow',
+  'too-large',
+  'unsupported-media',
+  'invalid-input',
+  'overloaded',
+] as const;
+const OF_CALLS = [
+  ...OF_BODIES,
+  'not-found',
+  'conflict',
+  'gone',
+  'idempotency-mismatch',
+  'rate-limited',
+  'hold-expired',
+] as const;
+
+interface ErrorResponse {
+  description: string;
+  content: Record<string, { schema: typeof WebUiErrorSchema }>;
+}
+
+/** `problemsWithKey` in this form; its type is `never` for the same reason. */
+function responsesOf(codes: readonly ErrorCode[]): Record<never, ErrorResponse> {
+  const responses: Record<number, ErrorResponse> = {};
+  for (const code of codes) {
+    const { status } = ERROR_CODES[code];
+    const known = responses[status]?.description;
+    responses[status] = {
+      description: known ? `${known}, \`${code}\`` : `\`${code}\``,
+      content: { 'application/json': { schema: WebUiErrorSchema } },
+    };
+  }
+  return responses;
+}
+
+/** Of a route that takes no body, of one that takes JSON, and of one that makes a job. */
+export const plainErrors = () => responsesOf(['invalid-request', 'too-large', ...ALWAYS]);
+export const bodyErrors = () => responsesOf([...OF_BODIES, ...ALWAYS]);
+export const callErrors = () => responsesOf([...OF_CALLS, ...ALWAYS]);

@@ -1,0 +1,174 @@
+/** What the web UI's clients ask before they draw: options, models, samplers, and lists of what Lehr does not have. */
+import { createRoute, z } from '@hono/zod-openapi';
+import type { DiffusionModelEntry, Registry } from '@lehr/shared';
+import { requires } from '../../http/middleware/auth.ts';
+import { answerJson } from '../../http/middleware/own-headers.ts';
+import type { Api, CoreParts } from '../../parts.ts';
+import { bodyErrors, plainErrors } from './errors.ts';
+import { SAMPLERS, SCHEDULERS } from './samplers.ts';
+import { SECURITY } from './security.ts';
+
+const OptionsSchema = z
+  .object({
+    sd_model_checkpoint: z.string().nullable().meta({ description: 'The default model.' }),
+    sd_checkpoint_hash: z.null(),
+    sd_vae: z.literal('Automatic'),
+    samples_format: z.literal('png'),
+    CLIP_stop_at_last_layers: z.int(),
+  })
+  .meta({ id: 'WebUiOptions' });
+
+const ModelSchema = z
+  .object({
+    title: z.string(),
+    model_name: z.string(),
+    hash: z.null(),
+    sha256: z.null(),
+    filename: z.string(),
+    config: z.null(),
+  })
+  .meta({ id: 'WebUiModel' });
+
+const SamplerSchema = z
+  .object({ name: z.string(), aliases: z.array(z.string()), options: z.record(z.string(), z.string()) })
+  .meta({ id: 'WebUiSampler' });
+
+const SchedulerSchema = z
+  .object({
+    name: z.string(),
+    label: z.string(),
+    aliases: z.array(z.string()),
+    default_rho: z.number(),
+    need_inner_model: z.boolean(),
+  })
+  .meta({ id: 'WebUiScheduler' });
+
+const nothing = z.array(z.unknown()).max(0);
+const namedNothing = z.record(z.string(), z.unknown());
+
+const shared = { tags: ['a1111'], security: SECURITY };
+
+const setOptionsRoute = createRoute({
+  ...shared,
+  method: 'post',
+  path: '/sdapi/v1/options',
+  operationId: 'webUiSetOptions',
+  summary: 'Accept options, without an effect',
+  description:
+    'Options would be those of all callers. A call names its model in `override_settings.sd_model_checkpoint`.',
+  middleware: requires('read'),
+  request: {
+    body: { required: true, content: { 'application/json': { schema: z.record(z.string(), z.unknown()) } } },
+  },
+  responses: {
+    200: { description: 'Nothing has changed.', content: { 'application/json': { schema: z.null() } } },
+    ...bodyErrors(),
+  },
+});
+
+const refreshRoute = createRoute({
+  ...shared,
+  method: 'post',
+  path: '/sdapi/v1/refresh-checkpoints',
+  operationId: 'webUiRefreshCheckpoints',
+  summary: 'Read the list of models again, which Lehr does by itself',
+  middleware: requires('read'),
+  responses: {
+    200: { description: 'Nothing to do.', content: { 'application/json': { schema: z.null() } } },
+    ...plainErrors(),
+  },
+});
+
+const PRIVATE = { 'cache-control': 'private, no-cache' };
+
+const pictureModels = ({ models }: Registry): DiffusionModelEntry[] =>
+  models.filter((model): model is DiffusionModelEntry => model.task === 'diffusion');
+
+function optionsOf(registry: Registry): z.output<typeof OptionsSchema> {
+  const models = pictureModels(registry);
+  return {
+    sd_model_checkpoint: (models.find((model) => model.default) ?? models[0])?.name ?? null,
+    sd_checkpoint_hash: null,
+    sd_vae: 'Automatic',
+    samples_format: 'png',
+    CLIP_stop_at_last_layers: 1,
+  };
+}
+
+const modelsOf = (registry: Registry): z.output<typeof ModelSchema>[] =>
+  pictureModels(registry).map(({ name }) => ({
+    title: name,
+    model_name: name,
+    hash: null,
+    sha256: null,
+    filename: name,
+    config: null,
+  }));
+
+function samplersOf(registry: Registry): z.output<typeof SamplerSchema>[] {
+  const offered = new Set(pictureModels(registry).flatMap(({ samplers }) => samplers));
+  return SAMPLERS.filter(({ spacings }) => spacings.some(([, sampler]) => offered.has(sampler))).map(
+    ({ name, aliases, spacings: [[scheduler]] }) => ({
+      name,
+      aliases: [...aliases],
+      options: { scheduler: scheduler.toLowerCase() },
+    }),
+  );
+}
+
+const schedulersOf = (): z.output<typeof SchedulerSchema>[] =>
+  SCHEDULERS.map((label) => ({
+    name: label.toLowerCase(),
+    label,
+    aliases: [],
+    default_rho: label === 'Karras' ? 7 : -1,
+    need_inner_model: false,
+  }));
+
+const NO_UPSCALER = { name: 'None', model_name: null, model_path: null, model_url: null, scale: 4 };
+
+/** The lists by the ends of their paths: the schema, and what to answer. */
+const LISTS = {
+  options: [OptionsSchema, 'Options, of which Lehr has few', optionsOf],
+  'sd-models': [z.array(ModelSchema), 'Models that draw', modelsOf],
+  samplers: [z.array(SamplerSchema), 'Samplers that some model offers', samplersOf],
+  schedulers: [z.array(SchedulerSchema), 'Spacings of the steps', schedulersOf],
+  upscalers: [z.array(z.object({ name: z.string() })), 'Upscalers: only `None`', () => [NO_UPSCALER]],
+  'latent-upscale-modes': [nothing, 'Upscalers of latents: none', () => []],
+  loras: [nothing, 'LoRAs: none', () => []],
+  embeddings: [
+    z.object({ loaded: namedNothing, skipped: namedNothing }),
+    'Embeddings: none',
+    () => ({ loaded: {}, skipped: {} }),
+  ],
+  'sd-vae': [nothing, 'VAEs apart from models: none', () => []],
+  hypernetworks: [nothing, 'Hypernetworks: none', () => []],
+  'face-restorers': [nothing, 'Face restorers: none', () => []],
+  'prompt-styles': [nothing, 'Styles: none', () => []],
+  scripts: [
+    z.object({ txt2img: nothing, img2img: nothing }),
+    'Scripts: none',
+    () => ({ txt2img: [], img2img: [] }),
+  ],
+} as const satisfies Record<string, readonly [z.ZodType, string, (registry: Registry) => unknown]>;
+
+export function webUiListRoutes(app: Api, { registry }: CoreParts): void {
+  for (const [name, [schema, summary, answer]] of Object.entries(LISTS)) {
+    const route = createRoute({
+      ...shared,
+      method: 'get',
+      path: `/sdapi/v1/${name}`,
+      operationId: `webUi${name.replace(/(?:^|-)([a-z])/g, (_, letter: string) => letter.toUpperCase())}`,
+      summary,
+      middleware: requires('read'),
+      responses: {
+        200: { description: 'The list.', content: { 'application/json': { schema } } },
+        ...plainErrors(),
+      },
+    });
+    app.openapi(route, (c) => answerJson(c, answer(registry), 200, PRIVATE) as never);
+  }
+  for (const route of [setOptionsRoute, refreshRoute]) {
+    app.openapi(route, (c) => answerJson(c, null, 200, PRIVATE));
+  }
+}

@@ -1,0 +1,95 @@
+/** The native request of txt2img and img2img. */
+import {
+  type DiffusionModelEntry,
+  type FieldProblem,
+  type JobRequest,
+  LehrError,
+  type Registry,
+} from '@lehr/shared';
+import { refusal } from '../../base/field-problems.ts';
+import { nativeRequest } from '../../jobs/requests/field-names.ts';
+import { NAMES } from './errors.ts';
+import type { Edit, WithoutEffect } from './picture-contract.ts';
+import { pictureReference } from './pictures.ts';
+import { samplerOf } from './samplers.ts';
+
+const STRENGTH = 0.75;
+
+/** Throws `invalid-input`, and `not-found` and `model-not-found` for what does not exist. */
+export function pictureRequest(registry: Registry, body: Edit, begin: 'noise' | 'picture'): JobRequest {
+  refuseUnserved(body);
+  const { model, entry } = modelOf(registry, body.override_settings?.sd_model_checkpoint);
+  const {
+    prompt = '',
+    negative_prompt,
+    width,
+    height,
+    steps,
+    cfg_scale,
+    seed,
+    batch_size = 1,
+    n_iter = 1,
+  } = body;
+  const input = {
+    // An empty prompt is a prompt here: that of a picture which is only to be changed a little.
+    prompt: prompt === '' ? ' ' : prompt,
+    negative_prompt,
+    width,
+    height,
+    steps,
+    guidance: cfg_scale,
+    seed: seed === -1 ? undefined : seed,
+    sampler: samplerOf(entry, body.sampler_name || body.sampler_index, body.scheduler),
+    n: batch_size * n_iter,
+    ...(begin === 'picture' && { image: initImageOf(body), strength: body.denoising_strength ?? STRENGTH }),
+  };
+  return nativeRequest({ type: 'text-to-image', model, input }, NAMES);
+}
+
+function initImageOf({ init_images: [first] = [] }: Edit): string {
+  if (first === undefined || first === '') throw new LehrError('not-found', 'Init image not found');
+  return pictureReference(first);
+}
+
+/** Titles of the web UI are names of files, perhaps with a hash behind them. Throws `model-not-found`. */
+function modelOf(
+  registry: Registry,
+  checkpoint: string | null | undefined,
+): { readonly model: string | undefined; readonly entry: DiffusionModelEntry } {
+  const model =
+    checkpoint?.replace(/ \[[0-9a-f]+\]$/i, '').replace(/\.(?:safetensors|ckpt)$/i, '') || undefined;
+  return { model, entry: registry.resolve('diffusion', model, 0).model };
+}
+
+const NOT_SERVED = 'is not served by Lehr; leave it out';
+
+function refuseUnserved(body: Edit & WithoutEffect): void {
+  const isOn: readonly (keyof WithoutEffect)[] = ['enable_hr', 'restore_faces', 'tiling'];
+  const isAbove0 = ['subseed_strength', 's_churn', 'seed_resize_from_w', 'seed_resize_from_h'] as const;
+  const isNamed = ['refiner_checkpoint', 'script_name'] as const;
+  const fields = [
+    ...isOn.filter((name) => body[name] === true),
+    ...isAbove0.filter((name) => (body[name] ?? 0) > 0),
+    ...isNamed.filter((name) => !['', 'none'].includes((body[name] ?? '').toLowerCase())),
+    ...(body.mask ? ['mask'] : []),
+    ...Object.entries(body.alwayson_scripts ?? {})
+      .filter(([, script]) => isActive(script))
+      .map(([name]) => `alwayson_scripts/${name.replaceAll('~', '~0').replaceAll('/', '~1')}`),
+  ];
+  const problems: FieldProblem[] = fields.map((name) => ({ pointer: `/${name}`, detail: NOT_SERVED }));
+  if (hasExtraNetwork(body.prompt) || hasExtraNetwork(body.negative_prompt)) {
+    problems.push({
+      pointer: '/prompt',
+      detail: 'names an extra network, such as <lora:...>, and Lehr has none',
+    });
+  }
+  if (problems.length > 0) throw refusal('invalid-input', problems);
+}
+
+/** Clients send the scripts that they know also when they are off: without arguments, or with false as the first one. */
+function isActive(script: unknown): boolean {
+  const { args } = (script ?? {}) as { readonly args?: unknown };
+  return Array.isArray(args) ? args.length > 0 && args[0] !== false : args !== undefined;
+}
+
+const hasExtraNetwork = (prompt = ''): boolean => /<(?:lora|lyco|hypernet):[^<>]{1,200}>/i.test(prompt);

@@ -1,0 +1,86 @@
+/** The web UI's routes for finished pictures: what a picture says about itself, and upscaling, which Lehr does not have yet. */
+import { createRoute, z } from '@hono/zod-openapi';
+import { MAX_MEDIA_REFERENCE, pngTexts } from '@lehr/shared';
+import { refusal } from '../../base/field-problems.ts';
+import { requires } from '../../http/middleware/auth.ts';
+import { answerJson } from '../../http/middleware/own-headers.ts';
+import type { Api } from '../../parts.ts';
+import { bodyErrors } from './errors.ts';
+import { PARAMETERS, parseInfotext } from './infotext.ts';
+import { pictureBytes } from './pictures.ts';
+import { SECURITY } from './security.ts';
+
+const image = z
+  .string()
+  .max(MAX_MEDIA_REFERENCE)
+  .meta({ description: 'In base64, bare or as a `data:` URI.' });
+const shared = { method: 'post' as const, tags: ['a1111'], security: SECURITY };
+
+const pngInfoRoute = createRoute({
+  ...shared,
+  path: '/sdapi/v1/png-info',
+  operationId: 'webUiPngInfo',
+  summary: 'Read how a picture was made, from its file',
+  middleware: requires('read'),
+  request: {
+    body: {
+      required: true,
+      content: {
+        'application/json': { schema: z.looseObject({ image }).meta({ id: 'WebUiPngInfoRequest' }) },
+      },
+    },
+  },
+  responses: {
+    200: {
+      description: 'What the file says; empty when it is no PNG or says nothing.',
+      content: {
+        'application/json': {
+          schema: z
+            .object({
+              info: z.string().meta({ description: 'The text `parameters`.' }),
+              items: z.record(z.string(), z.string()).meta({ description: 'The other texts.' }),
+              parameters: z.record(z.string(), z.string()).meta({ description: 'The fields of `info`.' }),
+            })
+            .meta({ id: 'WebUiPngInfo' }),
+        },
+      },
+    },
+    ...bodyErrors(),
+  },
+});
+
+const upscaleRoute = createRoute({
+  ...shared,
+  path: '/sdapi/v1/extra-single-image',
+  operationId: 'webUiUpscale',
+  summary: 'Refuse to upscale a picture: Lehr has no upscaler',
+  middleware: requires('submit'),
+  request: {
+    body: {
+      required: true,
+      content: {
+        'application/json': { schema: z.looseObject({ upscaler_1: z.string().max(200).optional() }) },
+      },
+    },
+  },
+  responses: bodyErrors(),
+});
+
+export function webUiPictureRoutes(app: Api): void {
+  app.openapi(pngInfoRoute, (c) => {
+    const texts = pngTexts(pictureBytes(c, c.req.valid('json').image, '/image'));
+    const info = texts.get(PARAMETERS) ?? '';
+    texts.delete(PARAMETERS);
+    const answer = {
+      info,
+      items: Object.fromEntries(texts),
+      parameters: info === '' ? {} : parseInfotext(info),
+    };
+    return answerJson(c, answer, 200, { 'cache-control': 'private, no-cache' });
+  });
+  app.openapi(upscaleRoute, () => {
+    throw refusal('invalid-input', [
+      { pointer: '/upscaler_1', detail: 'is not known: Lehr has no upscaler' },
+    ]);
+  });
+}

@@ -1,0 +1,23 @@
+/** The API of the Stable Diffusion web UI of AUTOMATIC1111, under /sdapi/v1. */
+import { authenticate } from '../../http/middleware/auth.ts';
+import { readBody } from '../../http/middleware/read-body.ts';
+import type { Api, ApiParts } from '../../parts.ts';
+import { webUiCallRoutes } from './calls.ts';
+import { webUiListRoutes } from './lists.ts';
+import { webUiPictureRoutes } from './picture-tools.ts';
+import { webUiProgressRoutes } from './progress.ts';
+
+const PREFIX = '/sdapi/*';
+const CARRIES_PICTURES = /\/(?:img2img|png-info|extra-single-image)$/;
+
+export function webUiRoutes(app: Api, parts: ApiParts): void {
+  app.use(PREFIX, authenticate(parts, { takesBasic: true }));
+  app.use(
+    PREFIX,
+    readBody({ ...parts, mayBeLarge: (path) => CARRIES_PICTURES.test(path), isSkipped: () => false }),
+  );
+  webUiCallRoutes(app, parts);
+  webUiProgressRoutes(app, parts);
+  webUiListRoutes(app, parts);
+  webUiPictureRoutes(app);
+}

@@ -1,0 +1,392 @@
+/** The API of the Stable Diffusion web UI, /sdapi/v1, with the requests that its clients send. */
+import { createHash } from 'node:crypto';
+import sharp from 'sharp';
+import { afterAll, beforeAll, expect, test, vi } from 'vitest';
+import { WebUiErrorSchema } from '../../apps/api/src/dialects/a1111/errors.ts';
+import { type JobId, pngTexts, showPreview } from '../../packages/shared/src/index.ts';
+import type { Claim } from '../../packages/shared/src/queue/index.ts';
+import { toStoredError } from '../../packages/shared/src/records/index.ts';
+import { API_KEY, type ApiWorld, apiWorld } from '../support/api-world.ts';
+import { startRedis, type TestRedis } from '../support/redis.ts';
+
+let server: TestRedis;
+beforeAll(async () => {
+  server = await startRedis();
+});
+afterAll(() => server.stop());
+
+const basic = (user: string, password: string): RequestInit => ({
+  headers: { authorization: `Basic ${Buffer.from(`${user}:${password}`).toString('base64')}` },
+});
+const picture = (side = 64): Promise<Buffer> =>
+  sharp({ create: { width: side, height: side, channels: 3, background: '#c83264' } })
+    .png()
+    .toBuffer();
+
+const errorOf = async (response: Response) => WebUiErrorSchema.strict().parse(await response.json());
+
+/** What the worker got, after it has drawn. */
+async function drawn(
+  world: ApiWorld,
+  answer: Promise<Response>,
+  png: Buffer,
+): Promise<Record<string, unknown>> {
+  const claim = await Promise.race([world.worker.next('diffusion.tiny@1.64x64'), refusalOf(answer)]);
+  const record = await world.parts.records.read(claim.jobId);
+  await world.worker.succeed(claim, png);
+  const response = await answer;
+  expect(response.status).toBe(200);
+  return record?.input ?? {};
+}
+
+/** Rejects when the call is answered before a worker has its job. */
+async function refusalOf(answer: Promise<Response>): Promise<never> {
+  const response = (await answer).clone();
+  throw new Error(`${response.status} ${await response.text()}`);
+}
+
+interface Answer {
+  readonly images: string[];
+  readonly parameters: Record<string, unknown>;
+  readonly info: string;
+}
+
+/** As KoboldLite sends it. */
+const KOBOLD = {
+  prompt: 'a red circle',
+  seed: 7,
+  sampler_name: 'Euler',
+  batch_size: 1,
+  n_iter: 1,
+  steps: 6,
+  cfg_scale: 3,
+  width: 64,
+  height: 64,
+  negative_prompt: 'green',
+  do_not_save_samples: true,
+  do_not_save_grid: true,
+  enable_hr: false,
+  eta: 0,
+  s_churn: 0,
+  s_tmax: 0,
+  s_tmin: 0,
+  s_noise: 1,
+  override_settings: { sd_model_checkpoint: 'tiny', eta_noise_seed_delta: 0, CLIP_stop_at_last_layers: 1 },
+};
+
+test('txt2img draws what KoboldLite asks for, and the answer tells how, in the PNG and in info', async () => {
+  const world = await apiWorld(server.url);
+  const png = await picture();
+  const answer = world.ask('POST', '/sdapi/v1/txt2img', KOBOLD);
+  expect(await drawn(world, answer, png)).toMatchObject({
+    prompt: 'a red circle',
+    negative_prompt: 'green',
+    seed: 7,
+    sampler: 'euler',
+    steps: 6,
+    guidance: 3,
+    n: 1,
+  });
+  const { images, parameters, info } = (await (await answer).json()) as Answer;
+  const [first] = images.map((image) => Buffer.from(image, 'base64'));
+  const text =
+    'a red circle\nNegative prompt: green\n' +
+    'Steps: 6, Sampler: Euler, Schedule type: Automatic, CFG scale: 3, Seed: 7, Size: 64x64, Model: tiny@1';
+  expect(pngTexts(first!).get('parameters')).toBe(text);
+  expect((await sharp(first).metadata()).width).toBe(64);
+  expect(parameters).toMatchObject({ prompt: 'a red circle', steps: 6, init_images: null });
+  expect(JSON.parse(info)).toMatchObject({
+    seed: 7,
+    all_seeds: [7],
+    infotexts: [text],
+    sampler_name: 'Euler',
+  });
+  const told = await world.ask('POST', '/sdapi/v1/png-info', { image: images[0] });
+  expect(await told.json()).toMatchObject({
+    info: text,
+    items: {},
+    parameters: { Prompt: 'a red circle', 'Negative prompt': 'green', Steps: '6', 'Size-1': '64' },
+  });
+});
+
+test('Fields that are null or absent take the defaults of the model, and -1 is a random seed', async () => {
+  const world = await apiWorld(server.url);
+  const nothing = {
+    negative_prompt: null,
+    styles: null,
+    alwayson_scripts: null,
+    scheduler: null,
+    steps: null,
+  };
+  const seeds: unknown[] = [];
+  for (const seed of [-1, -1]) {
+    const answer = world.ask('POST', '/sdapi/v1/txt2img', {
+      prompt: 'x',
+      seed,
+      ...nothing,
+      send_images: false,
+    });
+    const input = await drawn(world, answer, await picture());
+    expect(input).toMatchObject({ sampler: 'euler', steps: 8, guidance: 4, width: 64, height: 64 });
+    seeds.push(input.seed);
+    expect(await (await answer).json()).toMatchObject({ images: [] });
+  }
+  expect(seeds[0]).not.toBe(seeds[1]);
+});
+
+test('The key is the password of Basic authorization, or its user without a password, on these routes only', async () => {
+  const world = await apiWorld(server.url);
+  const { ask } = world;
+  expect((await ask('GET', '/sdapi/v1/options', undefined, basic('somebody', API_KEY))).status).toBe(200);
+  expect((await ask('GET', '/sdapi/v1/options', undefined, basic(API_KEY, ''))).status).toBe(200);
+  const refused = await ask('GET', '/sdapi/v1/options', undefined, basic(API_KEY, 'wrong'));
+  expect(refused.status).toBe(401);
+  // A browser must not keep the key and send it with the requests of other sites.
+  expect(refused.headers.get('www-authenticate')).toMatch(/^Bearer/);
+  expect(await errorOf(refused)).toMatchObject({
+    error: 'unauthenticated',
+    detail: 'This key is not known.',
+  });
+  expect((await world.app.request('/sdapi/v1/sd-models')).status).toBe(401);
+  expect((await ask('GET', '/v1/jobs', undefined, basic('somebody', API_KEY))).status).toBe(401);
+});
+
+test('The lists have what clients read before they draw', async () => {
+  const { ask } = await apiWorld(server.url);
+  const list = async (name: string) => (await (await ask('GET', `/sdapi/v1/${name}`)).json()) as unknown;
+  expect(await list('options')).toMatchObject({ sd_model_checkpoint: 'tiny', samples_format: 'png' });
+  expect(await list('sd-models')).toEqual([
+    expect.objectContaining({ title: 'tiny', model_name: 'tiny' }),
+    expect.objectContaining({ title: 'split' }),
+  ]);
+  expect(await list('samplers')).toContainEqual(expect.objectContaining({ name: 'Euler a' }));
+  expect(await list('schedulers')).toContainEqual(
+    expect.objectContaining({ name: 'karras', label: 'Karras' }),
+  );
+  expect(await list('upscalers')).toEqual([expect.objectContaining({ name: 'None' })]);
+  expect(await list('embeddings')).toEqual({ loaded: {}, skipped: {} });
+  expect(await list('scripts')).toEqual({ txt2img: [], img2img: [] });
+  for (const name of ['loras', 'sd-vae', 'latent-upscale-modes']) expect(await list(name), name).toEqual([]);
+  const set = await ask('POST', '/sdapi/v1/options', { sd_model_checkpoint: 'split' });
+  expect([set.status, await set.json()]).toEqual([200, null]);
+  expect(await list('options')).toMatchObject({ sd_model_checkpoint: 'tiny' });
+  const unknown = await ask('GET', '/sdapi/v1/memory');
+  expect([unknown.status, (await errorOf(unknown)).error]).toEqual([404, 'not-found']);
+});
+
+const REFUSED: readonly [fields: object, status: number, field: string][] = [
+  [{ steps: 0 }, 422, 'steps'],
+  [{ steps: 51 }, 422, 'steps'],
+  [{ width: 65 }, 422, 'width'],
+  [{ cfg_scale: 'much' }, 422, 'cfg_scale'],
+  [{ seed: -2 }, 422, 'seed'],
+  [{ batch_size: 4, n_iter: 2 }, 422, 'batch_size'],
+  [{ sampler_name: 'UniPC' }, 422, 'sampler_name'],
+  [{ scheduler: 'Karras' }, 422, 'scheduler'],
+  [{ enable_hr: true }, 422, 'enable_hr'],
+  [{ tiling: true }, 422, 'tiling'],
+  [{ subseed_strength: 0.5 }, 422, 'subseed_strength'],
+  [{ script_name: 'x/y/z plot' }, 422, 'script_name'],
+  [{ alwayson_scripts: { ControlNet: { args: [{ image: '' }] } } }, 422, 'alwayson_scripts.ControlNet'],
+  [{ prompt: 'a circle <lora:ink:0.8>' }, 422, 'prompt'],
+];
+
+test('A field that Lehr cannot serve is refused with its name, in the form of FastAPI, and makes no job', async () => {
+  const world = await apiWorld(server.url);
+  for (const [fields, status, field] of REFUSED) {
+    const response = await world.ask('POST', '/sdapi/v1/txt2img', { ...KOBOLD, ...fields });
+    expect(response.status, JSON.stringify(fields)).toBe(status);
+    const { detail } = await errorOf(response);
+    expect(detail, JSON.stringify(fields)).toContainEqual(
+      expect.objectContaining({ loc: ['body', ...field.split('.')], type: 'value_error' }),
+    );
+  }
+  const missing = [
+    [{ sampler_name: 'Restart' }, 'Sampler not found'],
+    [{ override_settings: { sd_model_checkpoint: 'v1-5.safetensors' } }, 'v1-5'],
+  ] as const;
+  for (const [fields, words] of missing) {
+    const response = await world.ask('POST', '/sdapi/v1/txt2img', { ...KOBOLD, ...fields });
+    expect(response.status).toBe(404);
+    expect((await errorOf(response)).detail).toContain(words);
+  }
+  const upscale = await world.ask('POST', '/sdapi/v1/extra-single-image', { upscaler_1: 'R-ESRGAN 4x+' });
+  expect([upscale.status, (await errorOf(upscale)).errors]).toEqual([
+    422,
+    expect.stringContaining('no upscaler'),
+  ]);
+  const broken = await world.ask('POST', '/sdapi/v1/txt2img', '{"prompt":');
+  expect([broken.status, (await errorOf(broken)).error]).toEqual([400, 'invalid-request']);
+  expect(await (await world.ask('GET', '/v1/jobs')).json()).toMatchObject({ data: [] });
+});
+
+test('Scripts that are off, and names of files with their hash, are accepted as clients send them', async () => {
+  const world = await apiWorld(server.url);
+  const off = { ControlNet: { args: [] }, ADetailer: { args: [false] }, sag: {} };
+  const override_settings = { sd_model_checkpoint: 'tiny.safetensors [6ce0161689]', sd_vae: 'Automatic' };
+  const answer = world.ask('POST', '/sdapi/v1/txt2img', {
+    prompt: '',
+    alwayson_scripts: off,
+    override_settings,
+    script_name: '',
+    refiner_checkpoint: 'None',
+    scheduler: 'automatic',
+    sampler_index: 'DPM++ 2M',
+  });
+  expect(await drawn(world, answer, await picture())).toMatchObject({ sampler: 'dpmpp_2m' });
+  expect(JSON.parse(((await (await answer).json()) as Answer).info)).toMatchObject({ prompt: '' });
+});
+
+/** Incompressible, so that its file is as large as its pixels. */
+const noise = (side: number): Promise<Buffer> => {
+  const data = createHash('shake256', { outputLength: side * side * 3 }).digest();
+  return sharp(data, { raw: { width: side, height: side, channels: 3 } })
+    .png()
+    .toBuffer();
+};
+
+test('img2img takes the picture as a data: URI or bare, also above a megabyte, and names what is missing', async () => {
+  const world = await apiWorld(server.url);
+  const [small, large] = [await picture(), await noise(540)];
+  const bare = large.toString('base64');
+  expect(bare.length).toBeGreaterThan(1024 * 1024);
+  for (const [image, bytes] of [
+    [`data:image/png;base64,${small.toString('base64')}`, small],
+    [small.toString('base64'), small],
+    [bare, large],
+  ] as const) {
+    const body = JSON.stringify({ ...KOBOLD, init_images: [image], denoising_strength: 0.5 });
+    const init = { headers: { 'content-length': String(body.length) } };
+    const answer = world.ask('POST', '/sdapi/v1/img2img', body, init);
+    const input = await drawn(world, answer, await picture());
+    expect(input).toMatchObject({ strength: 0.5, image: { kind: 'object' } });
+    const { key } = input.image as { key: never };
+    const stored = await world.parts.store.get(key);
+    expect(Buffer.from(await new Response(stored?.body).arrayBuffer()).equals(bytes)).toBe(true);
+    expect(await (await answer).json()).toMatchObject({ parameters: { init_images: null } });
+  }
+  const read = JSON.stringify({ image: bare });
+  const told = await world.ask('POST', '/sdapi/v1/png-info', read, {
+    headers: { 'content-length': String(read.length) },
+  });
+  expect(await told.json()).toEqual({ info: '', items: {}, parameters: {} });
+  const without = await world.ask('POST', '/sdapi/v1/img2img', KOBOLD);
+  expect([without.status, (await errorOf(without)).detail]).toEqual([404, 'Init image not found']);
+});
+
+test('A picture that the worker cannot read is refused with the name of its field', async () => {
+  const world = await apiWorld(server.url);
+  const answer = world.ask('POST', '/sdapi/v1/img2img', { ...KOBOLD, init_images: ['AAAA'] });
+  const claim = await world.worker.next('diffusion.tiny@1.64x64');
+  const detail = 'is not a readable picture';
+  await world.worker.fail(
+    claim,
+    toStoredError({
+      code: 'invalid-input',
+      message: `input.image ${detail}.`,
+      problems: [{ pointer: '/input/image', detail }],
+    }),
+  );
+  const response = await answer;
+  expect(response.status).toBe(422);
+  expect(await errorOf(response)).toMatchObject({
+    detail: [{ loc: ['body', 'init_images', '0'], msg: detail, type: 'value_error' }],
+    job_id: claim.jobId,
+  });
+});
+
+interface Progress {
+  readonly progress: number;
+  readonly eta_relative: number;
+  readonly state: { job: string; job_count: number; sampling_step: number; sampling_steps: number };
+  readonly current_image: string | null;
+}
+
+/** Two keys, and a call of each that a worker runs. */
+async function twoCallers() {
+  const world = await apiWorld(server.url);
+  const keyed = async (name: string) => {
+    const response = await world.ask('POST', '/v1/keys', { tenant: 'studio', name });
+    const { key } = (await response.json()) as { key: string };
+    const ask = (method: string, path: string, body?: unknown) =>
+      world.ask(method, `/sdapi/v1/${path}`, body, basic(name, key));
+    const progress = async (query = '') => (await (await ask('GET', `progress${query}`)).json()) as Progress;
+    return { ask, progress };
+  };
+  const [ada, ben] = [await keyed('ada'), await keyed('ben')];
+  const draw = async (
+    caller: typeof ada,
+    prompt: string,
+  ): Promise<{ answer: Promise<Response>; claim: Claim }> => {
+    const answer = caller.ask('POST', 'txt2img', { ...KOBOLD, prompt });
+    return { answer, claim: await world.worker.next('diffusion.tiny@1.64x64') };
+  };
+  return { world, ada, ben, draw };
+}
+
+test('Progress is that of the key that asks, with a preview, and 0 without jobs when nothing runs', async () => {
+  const { world, ada, ben, draw } = await twoCallers();
+  const { redis, keys } = world.parts;
+  expect(await ada.progress()).toMatchObject({ progress: 0, eta_relative: 0, state: { job_count: 0 } });
+  const call = await draw(ada, 'a red circle');
+  await world.worker.progress(call.claim, 2);
+  await vi.waitFor(async () => expect((await ada.progress()).state.job_count).toBe(1));
+  const preview = {
+    id: call.claim.jobId,
+    step: 2,
+    steps: 8,
+    index: 0,
+    content_type: 'image/webp',
+    data: 'AAAA',
+  };
+  await showPreview(redis, keys, [call.claim.jobId], preview);
+  const seen = await ada.progress();
+  expect(seen).toMatchObject({
+    progress: 0.25,
+    state: { job: call.claim.jobId, job_count: 1, sampling_step: 2, sampling_steps: 8 },
+    current_image: 'AAAA',
+  });
+  expect(seen.eta_relative).toBeGreaterThan(0);
+  expect(await redis.exists(keys.watched(call.claim.jobId as JobId))).toBe(1);
+  expect(await ada.progress('?skip_current_image=true')).toMatchObject({ current_image: null });
+  expect(await ben.progress()).toMatchObject({ progress: 0, state: { job: '', job_count: 0 } });
+  await world.worker.succeed(call.claim, await picture());
+  await call.answer;
+  expect(await ada.progress()).toMatchObject({ progress: 0, state: { job_count: 0 } });
+});
+
+test('Interrupt and skip cancel the oldest call of the key that asks, and no other one', async () => {
+  const { world, ada, ben, draw } = await twoCallers();
+  const first = await draw(ada, 'first');
+  const second = await draw(ada, 'second');
+  const others = await draw(ben, 'of another key');
+  await vi.waitFor(async () => expect((await ada.progress()).state.job_count).toBe(2));
+  for (const [name, call] of [
+    ['interrupt', first],
+    ['skip', second],
+  ] as const) {
+    const answer = await ada.ask('POST', name);
+    expect([answer.status, await answer.json()]).toEqual([200, {}]);
+    await world.worker.obeyCancel(call.claim);
+    const ended = await call.answer;
+    expect([ended.status, (await errorOf(ended)).errors]).toEqual([409, 'The job was canceled.']);
+  }
+  expect(await (await ada.ask('POST', 'interrupt')).json()).toEqual({});
+  expect(await ben.progress()).toMatchObject({ state: { job: others.claim.jobId, interrupted: false } });
+  await world.worker.succeed(others.claim, await picture());
+  expect((await others.answer).status).toBe(200);
+});
+
+test('A call that outlasts its hold is answered with 504, its job goes on, and the same call gets it', async () => {
+  const world = await apiWorld(server.url, { holdMs: 300 });
+  const late = await world.ask('POST', '/sdapi/v1/txt2img', KOBOLD);
+  expect([late.status, (await errorOf(late)).error]).toEqual([504, 'hold-expired']);
+  const progress = (await (await world.ask('GET', '/sdapi/v1/progress')).json()) as Progress;
+  expect(progress.state.job_count).toBe(1);
+  const claim = await world.worker.next('diffusion.tiny@1.64x64');
+  expect(progress.state.job).toBe(claim.jobId);
+  await world.worker.succeed(claim, await picture());
+  const again = await world.ask('POST', '/sdapi/v1/txt2img', KOBOLD);
+  expect(again.status).toBe(200);
+  expect(JSON.parse(((await again.json()) as Answer).info)).toMatchObject({ job_id: claim.jobId });
+});
