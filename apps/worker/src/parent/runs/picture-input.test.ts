@@ -1,7 +1,7 @@
 import { deflateSync } from 'node:zlib';
 import sharp from 'sharp';
 import { describe, expect, test } from 'vitest';
-import { readPicture } from './picture-input.ts';
+import { isLatentFile, readPicture } from './picture-input.ts';
 
 const RED = { r: 255, g: 0, b: 0 };
 const SIZE = { width: 16, height: 8 };
@@ -40,6 +40,13 @@ test('A picture of the size of the job keeps every pixel', async () => {
     .png()
     .toBuffer();
   expect(await readPicture(file, SIZE)).toEqual(raw);
+});
+
+test('The file of a latent is told from a JPEG whose first table has the same byte', () => {
+  const [latent, jpeg] = ['00000000', 'ffd8ffdb00430010'].map((start) => Buffer.from(`${start}7b22`, 'hex'));
+  expect(isLatentFile(Buffer.concat([Buffer.alloc(4), latent]))).toBe(true);
+  expect(jpeg[8]).toBe('{'.charCodeAt(0));
+  expect(isLatentFile(jpeg)).toBe(false);
 });
 
 test('A picture is turned as its EXIF orientation says', async () => {

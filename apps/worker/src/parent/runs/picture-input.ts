@@ -55,7 +55,8 @@ export async function readPicture(file: Uint8Array, { width, height }: PixelSize
 }
 
 /** Of a latent that another picture has left, in the format safetensors: 8 bytes of length, then JSON. The engine reads it. */
-export const isLatentFile = (file: Uint8Array): boolean => file[8] === '{'.charCodeAt(0);
+export const isLatentFile = (file: Uint8Array): boolean =>
+  file[8] === '{'.charCodeAt(0) && !isKnownFormat(file);
 
 /** sharp reads SVG, PDF and more, which can refer to other files or take long to draw. */
 function isKnownFormat(file: Uint8Array): boolean {
