@@ -25,15 +25,17 @@ const png = (background: string): Promise<Buffer> => plain(background).png().toB
 const dataUri = (bytes: Buffer, type = 'image/png'): string =>
   `data:${type};base64,${bytes.toString('base64')}`;
 
-async function pixelsOf(stack: Stack, id: string): Promise<string> {
+async function fileOf(stack: Stack, id: string): Promise<Uint8Array> {
   const { output, error } = await stack.over(id);
   expect(error).toBeNull();
   const answer = await fetch(output?.images?.[0].url ?? '');
-  return pixelData(new Uint8Array(await answer.arrayBuffer()));
+  return new Uint8Array(await answer.arrayBuffer());
 }
 
-const failureOf = async (stack: Stack, image: string): Promise<Job['error']> => {
-  const { id } = await stack.post({ image, strength: 0.5 });
+const pixelsOf = async (stack: Stack, id: string): Promise<string> => pixelData(await fileOf(stack, id));
+
+const failureOf = async (stack: Stack, image: string, fields: object = {}): Promise<Job['error']> => {
+  const { id } = await stack.post({ image, strength: 0.5, ...fields });
   return (await stack.over(id)).error;
 };
 
@@ -57,6 +59,28 @@ test('An uploaded file by its link, by its id and inline gives the same picture,
   const predicted = (await prediction.json()) as { id: string; input: object };
   expect(predicted.input).toMatchObject({ image: link, prompt_strength: 0.5 });
   const ordinary = await stack.post({ seed: 3 });
+  const wide = await stack.post({
+    image: await stack.upload('a.png', await speckled()),
+    expand: { right: 32 },
+    steps: 4,
+  });
+  const part = await stack.post({
+    image: dataUri(await plain('#c83264', 200, 100).png().toBuffer()),
+    mask: dataUri(
+      await plain('#000', 200, 100)
+        .composite([{ input: await plain('#fff', 20, 20).png().toBuffer(), left: 150, top: 9 }])
+        .png()
+        .toBuffer(),
+    ),
+    only_masked: { padding: 16 },
+    steps: 4,
+  });
+  const masked = await stack.post({
+    image: dataUri(await speckled()),
+    mask: dataUri(await disc()),
+    seed: 3,
+    steps: 4,
+  });
   const followed = await stack.post({ ...fields, n: 1, image: link, strength: 0.35, steps: 20 });
   const events = await stack.ask('GET', `/v1/jobs/${followed.id}/events`);
   const grown = await stack.post({ seed: 3, hires: { steps: 10, strength: 0.55, upscaler: 'lanczos' } });
@@ -82,10 +106,53 @@ test('An uploaded file by its link, by its id and inline gives the same picture,
   expect(file.toString('latin1')).toContain('"strength":0.5');
   const counted = [...(await events.text()).matchAll(/"step":\d+,"steps":(\d+)/g)].map(([, steps]) => steps);
   expect(new Set(counted)).toEqual(new Set(['7']));
+  const edited = await expectEdit(stack, masked);
+  expect(wide.input).toMatchObject({ width: 96, height: 64, expand: { left: 0, right: 32 } });
+  expect(pictureFile(await fileOf(stack, wide.id)).size).toBe('96x64');
+  expect(part.input).toMatchObject({ width: 64, height: 64 });
+  expect(pictureFile(await fileOf(stack, part.id)).size).toBe('200x100');
+  const repeated = await stack.ask('POST', `/v1/jobs/${masked.id}/retry`, {});
+  expect(await pixelsOf(stack, ((await repeated.json()) as Job).id)).toBe(edited);
   // The same job again, with the others of its batch gone.
   const again = await stack.ask('POST', `/v1/jobs/${jobs[2].id}/retry`, {});
   expect(await pixelsOf(stack, ((await again.json()) as Job).id)).toBe(byLink);
 });
+
+/** No two of its pixels are alike. */
+const speckled = (): Promise<Buffer> => {
+  const values = Uint8Array.from({ length: 64 * 64 * 3 }, (_, i) => (i * 37 + (i >> 6)) % 256);
+  return sharp(values, { raw: { width: 64, height: 64, channels: 3 } })
+    .png()
+    .toBuffer();
+};
+
+const isInDisc = (i: number): boolean => ((i % 64) - 32) ** 2 + (Math.floor(i / 64) - 32) ** 2 < 400;
+
+/** Transparent where it is to be drawn. */
+const disc = (): Promise<Buffer> => {
+  const values = Uint8Array.from({ length: 64 * 64 * 4 }, (_, i) =>
+    i % 4 === 3 && isInDisc(i >> 2) ? 0 : 255,
+  );
+  return sharp(values, { raw: { width: 64, height: 64, channels: 4 } })
+    .png()
+    .toBuffer();
+};
+
+/** Every pixel outside of the mask is the original's, and those inside are not. */
+async function expectEdit(stack: Stack, job: Job): Promise<string> {
+  expect(job.input).toMatchObject({ image: 'data:', mask: 'data:', mask_blur: 0, strength: 0.75 });
+  const file = await fileOf(stack, job.id);
+  expect(Buffer.from(file).toString('latin1')).toContain('"masked":true');
+  const [drawn, original] = await Promise.all(
+    [file, await speckled()].map((each) => sharp(each).raw().toBuffer()),
+  );
+  const changed = Array.from({ length: 64 * 64 }, (_, i) => i).filter(
+    (i) => !drawn.subarray(3 * i, 3 * i + 3).equals(original.subarray(3 * i, 3 * i + 3)),
+  );
+  expect(changed.filter((i) => !isInDisc(i))).toEqual([]);
+  expect(changed.length).toBeGreaterThan(1000);
+  return pixelData(file);
+}
 
 test('A workflow refines the picture of an earlier node, and is deleted with both', {
   tags: ['long'],
@@ -203,6 +270,20 @@ test('An unusable picture is refused with the field named, or fails its job with
     retryable: false,
     detail: expect.stringContaining('The picture could not be fetched'),
   });
+  const original = dataUri(await png('#c83264'));
+  const masks = [await png('#000'), await plain('#fff', 48, 48).png().toBuffer(), huge, svg];
+  const failures = await Promise.all(
+    masks.map((mask) => failureOf(stack, original, { mask: dataUri(mask) })),
+  );
+  expect(failures).toMatchObject(
+    ['nothing to change', 'both must have the same size', '64000000 pixels', 'PNG, JPEG or WebP'].map(
+      (reason) => ({
+        code: 'invalid-input',
+        retryable: false,
+        detail: expect.stringMatching(new RegExp(`/input/mask .*${reason}`)),
+      }),
+    ),
+  );
   // The worker goes on.
   expect((await stack.over((await stack.post()).id)).status).toBe('succeeded');
   expect(worker.lines.filter(({ msg }) => msg === 'engine died')).toEqual([]);
@@ -222,6 +303,14 @@ async function expectRefusals(stack: Stack): Promise<void> {
     ['/input/strength', { image, strength: 1.5 }],
     ['/input/strength', { image, strength: 0.1, steps: 5 }],
     ['/input/strength', { strength: 0.5 }],
+    ['/input/mask', { mask: image }],
+    ['/input/mask', { image, mask: 'http://127.0.0.1:6379/' }],
+    ['/input/mask', { image, mask: 'data:image/png;base64,' }],
+    ['/input/mask', { image, mask: '{{base.image}}' }],
+    ['/input/mask_blur', { image, mask: image, mask_blur: 65 }],
+    ['/input/only_masked/padding', { image, mask: image, only_masked: { padding: 513 } }],
+    ['/input/expand', { image, expand: {} }],
+    ['/input/expand/left', { image, expand: { left: -8 } }],
   ];
   for (const [pointer, input] of wrong) {
     const body = { type: 'text-to-image', input: { prompt: 'x', ...input } };

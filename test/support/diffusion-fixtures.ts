@@ -45,6 +45,8 @@ export interface DiffusersCase {
   readonly denoising_start?: number;
   readonly denoising_end?: number;
   readonly hires?: Pick<SecondPass, 'steps' | 'strength' | 'upscaler'> & { readonly scale: number };
+  /** The file of the fixture that says which part of the picture is drawn again. */
+  readonly mask?: string;
 }
 
 export interface ExpectedPicture {
@@ -103,16 +105,23 @@ function expectedPath(name: string, { name: each }: DiffusersCase): string {
   return join(FIXTURES, owner, 'expected', each);
 }
 
-const pixelsOf = async (path: string): Promise<Uint8Array> =>
-  new Uint8Array(await sharp(path).removeAlpha().raw().toBuffer());
+const pixelsOf = async (path: string, channels: 1 | 3 = 3): Promise<Uint8Array> =>
+  new Uint8Array(
+    await sharp(path)
+      .removeAlpha()
+      .toColourspace(channels === 1 ? 'b-w' : 'srgb')
+      .raw()
+      .toBuffer(),
+  );
 
 /** A sample of a case, ready for its first step. `folder` is needed for cases that begin at a picture. */
 export async function sampleOf(
   model: DiffusionModel,
-  { image: file, latent: from, hires, ...each }: DiffusersCase,
+  { image: file, latent: from, mask: maskFile, hires, ...each }: DiffusersCase,
   folder = '',
 ): Promise<LaneSample> {
   const image = file === undefined ? undefined : await pixelsOf(join(folder, file));
+  const mask = maskFile === undefined ? undefined : await pixelsOf(join(folder, maskFile), 1);
   const { height, width } = latentSize(model, each);
   const shape = [model.unet.latentChannels, height, width] as const;
   const request: DiffusionSample = {
@@ -133,10 +142,12 @@ export async function sampleOf(
     ...(from && { latent: fileOf(from, each.sampler, shape) }),
     ...(each.denoising_start && { denoisingStart: each.denoising_start }),
     ...(each.denoising_end && { denoisingEnd: each.denoising_end }),
+    ...(mask && { mask }),
   };
   const sample = new LaneSample(request, model.schedulerConfig, shape, 0, model.conditioning);
   if (image) {
-    sample.denoising.beginAt(await encoderOf(request.model, model.pictureInput, each).encode(image, each));
+    const encoder = encoderOf(request.model, model.pictureInput, each);
+    sample.denoising.beginAt(await sample.denoising.encodeStart(encoder));
   }
   sample.prompt.setEmbeddings(await model.textEncoder.encode(sample.prompt.texts));
   return sample;
@@ -167,7 +178,7 @@ export const secondPasses = (
       second.prompt.takeFrom(first.prompt);
       if (request.image) {
         const encoder = encoderOf(request.model, model.pictureInput, request);
-        second.denoising.beginAt(await encoder.encode(request.image, request));
+        second.denoising.beginAt(await second.denoising.encodeStart(encoder));
       }
       return second;
     }),

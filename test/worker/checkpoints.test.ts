@@ -107,36 +107,58 @@ test('After a kill -9 of its worker, a picture continues at its last checkpoint 
   expect(await picturesOf(world, await world.draw(input))).toEqual([pixels]);
 });
 
-test('After a kill -9 of its worker, a picture that began at another one continues at its last checkpoint', {
-  tags: ['long'],
-}, async () => {
-  const world = await workerWorld(server.url, await tinyModels({ vaeEncoder: true }));
-  const store = await openObjectStore({
-    kind: 'folder',
-    root: join(world.home, 'objects'),
-    publicUrl: 'http://127.0.0.1',
-    linkSecret: 'x'.repeat(32),
-  });
-  const background = { r: 200, g: 40, b: 90 };
-  const file = await sharp({ create: { width: 90, height: 50, channels: 3, background } })
-    .png()
-    .toBuffer();
-  await store.put(toObjectKey('in/tenant/file'), file, { contentType: 'image/png' });
-  const image = { kind: 'object', key: 'in/tenant/file' } as const;
-  const input = { steps: 200, strength: 0.5, sampler: 'dpmpp_2m_sde_karras', image } as const;
-  const killed = await world.simulated({ ...SLOW, ...SHORT_LEASES });
-  const job = await world.draw(input);
-  await hasStored(world, job, 10);
-  killed.signal('SIGKILL');
-  await killed.exited();
+const OBJECTS = {
+  image: { kind: 'object', key: 'in/tenant/file' },
+  mask: { kind: 'object', key: 'in/tenant/mask' },
+} as const;
 
-  const rescuer = await world.simulated(RESCUER);
-  const [pixels] = await picturesOf(world, job);
-  const { step } = (await rescuer.line(isResumed(job))) as LogLine & Stepped;
-  expect(step).toBeGreaterThanOrEqual(10);
-  await eventually(() => expect(stepsOf(rescuer, job)).toEqual(upTo(100, step)));
-  expect(await picturesOf(world, await world.draw(input))).toEqual([pixels]);
-});
+test.each([
+  ['that began at another one', {}],
+  [
+    'of which a part is drawn again',
+    { mask: OBJECTS.mask, mask_blur: 3, mask_fill: 'latent_noise' as const },
+  ],
+])(
+  'After a kill -9 of its worker, a picture %s continues at its last checkpoint',
+  {
+    tags: ['long'],
+  },
+  async (_, fields) => {
+    const world = await workerWorld(server.url, await tinyModels({ vaeEncoder: true }));
+    const store = await openObjectStore({
+      kind: 'folder',
+      root: join(world.home, 'objects'),
+      publicUrl: 'http://127.0.0.1',
+      linkSecret: 'x'.repeat(32),
+    });
+    const background = { r: 200, g: 40, b: 90 };
+    const file = await sharp({ create: { width: 90, height: 50, channels: 3, background } })
+      .png()
+      .toBuffer();
+    await store.put(toObjectKey(OBJECTS.image.key), file, { contentType: 'image/png' });
+    const black = sharp({ create: { width: 90, height: 50, channels: 3, background: '#000' } });
+    const white = { create: { width: 40, height: 30, channels: 3 as const, background: '#fff' } };
+    const mask = await black
+      .composite([{ input: white, left: 10, top: 10 }])
+      .png()
+      .toBuffer();
+    await store.put(toObjectKey(OBJECTS.mask.key), mask, { contentType: 'image/png' });
+    const { image } = OBJECTS;
+    const input = { steps: 200, strength: 0.5, sampler: 'dpmpp_2m_sde_karras', image, ...fields } as const;
+    const killed = await world.simulated({ ...SLOW, ...SHORT_LEASES });
+    const job = await world.draw(input);
+    await hasStored(world, job, 10);
+    killed.signal('SIGKILL');
+    await killed.exited();
+
+    const rescuer = await world.simulated(RESCUER);
+    const [pixels] = await picturesOf(world, job);
+    const { step } = (await rescuer.line(isResumed(job))) as LogLine & Stepped;
+    expect(step).toBeGreaterThanOrEqual(10);
+    await eventually(() => expect(stepsOf(rescuer, job)).toEqual(upTo(100, step)));
+    expect(await picturesOf(world, await world.draw(input))).toEqual([pixels]);
+  },
+);
 
 test('After a kill -9 of its worker in its second pass, a picture continues there and is the same', {
   tags: ['long'],

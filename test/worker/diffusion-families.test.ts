@@ -26,12 +26,13 @@ import {
 
 /** Fixtures with graphs, and those that differ from them in their configs, or have a VAE encoder more. */
 const FIXTURES = [
-  ['sd15', 'sd15-image', 'sd15-hires'],
+  ['sd15', 'sd15-image', 'sd15-inpaint', 'sd15-hires'],
   ['sd21', 'sd-turbo'],
   ['lcm', 'lcm-image'],
-  ['sdxl', 'sdxl-turbo', 'sdxl-image', 'sdxl-window', 'sdxl-hires'],
+  ['sdxl', 'sdxl-turbo', 'sdxl-image', 'sdxl-inpaint', 'sdxl-window', 'sdxl-hires'],
   ['sdxl-lcm'],
   ['sdxl-refiner', 'sdxl-refiner-window'],
+  ['sd-inpaint'],
 ];
 
 /** The graph of SDXL has 13,000 nodes, which take 8 s of CPU time to load; the machine may be busy. */

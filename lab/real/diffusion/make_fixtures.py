@@ -6,8 +6,9 @@
 
 A fixture is a folder: the exported files (graphs compressed with gzip), and `expected/` with the final latent (float32) and the
 picture (PNG) of each case in `cases.json`. `base` in cases.json names a fixture whose files this one has too; `same_as_base` names
-the cases of the base whose pictures this fixture must draw too. A case with an `image` begins at that file of the fixture, one with a
-`latent` at the final latent of a case of another fixture, and one with `hires` has a second call at a larger size.
+the cases of the base whose pictures this fixture must draw too. A case with an `image` begins at that file of the fixture (and with a
+`mask` changes what is white there), one with a `latent` at the final latent of a case of another fixture, and one with `hires` has a
+second call at a larger size.
 """
 
 import functools
@@ -22,6 +23,7 @@ import numpy
 import torch
 from diffusers import DDIMScheduler, DPMSolverMultistepScheduler, EulerAncestralDiscreteScheduler, EulerDiscreteScheduler
 from diffusers import LatentConsistencyModelImg2ImgPipeline, StableDiffusionImg2ImgPipeline, StableDiffusionXLImg2ImgPipeline
+from diffusers import StableDiffusionInpaintPipeline, StableDiffusionXLInpaintPipeline
 from diffusers import StableDiffusionXLPipeline, UniPCMultistepScheduler
 from PIL import Image
 from optimum.exporters.onnx import main_export
@@ -84,6 +86,25 @@ SDXL_IMAGE = [
     case("cropped-image", "dpmpp_2m_karras", 6, 5.0, 4, negative="blue", image="input.png", strength=0.5,
          original_size=[32, 48], crops_coords_top_left=[8, 16], target_size=[128, 64]),
 ]
+MASKED = dict(image="input.png", mask="mask.png")
+INPAINT = [
+    case("masked", None, 6, 7.5, 1, **MASKED, strength=0.7),
+    case("masked-euler", "euler", 5, 4.0, 2, negative="blue, blurred", **MASKED, strength=0.75),
+    case("masked-unguided", "ddim", 4, 1.0, 3, **MASKED, strength=1.0),
+    case("masked-ancestral", "euler_a", 4, 5.0, 4, prompt="a cat", **MASKED, strength=1.0),
+    case("masked-karras", "dpmpp_2m_karras", 6, 5.0, 5, **MASKED, strength=0.6),
+    case("masked-unipc", "unipc", 6, 5.0, 6, **MASKED, strength=0.5),
+]
+OWN_INPAINT = [
+    case("guided", None, 6, 7.5, 1, **MASKED, strength=1.0),
+    case("negative", "euler", 5, 4.0, 2, negative="blue, blurred", **MASKED, strength=0.6),
+    case("unguided", "ddim", 4, 1.0, 3, **MASKED, strength=0.75),
+    case("ancestral", "euler_a", 4, 5.0, 4, prompt="a cat", **MASKED, strength=1.0),
+]
+SDXL_INPAINT = [
+    case("masked", None, 8, 5.0, 1, **MASKED, strength=0.5),
+    case("masked-ancestral", "euler_a", 4, 7.0, 2, negative="blue, blurred", **MASKED, strength=1.0),
+]
 REFINER = [
     case("guided", None, 10, 5.0, 1, image="input.png", strength=0.3),
     case("negative", "ddim", 6, 7.0, 2, negative="blue, blurred", image="input.png", strength=0.5),
@@ -138,6 +159,13 @@ def second_call(pipeline, first, hires, arguments):
     return functools.partial(larger, **{**arguments, "num_inference_steps": hires["steps"]}, image=image, strength=hires["strength"])
 
 
+def write_mask(path: Path) -> None:
+    """A disc and a bar, white on black; their edges cross the squares of the latent's values."""
+    y, x = numpy.mgrid[0:SIDE, 0:SIDE]
+    shape = ((x - 40) ** 2 + (y - 26) ** 2 < 15 ** 2) | ((x > 4) & (x < 14) & (y > 29))
+    Image.fromarray((255 * shape).astype("uint8")).save(path)
+
+
 def record(pipeline, cases, folder: Path) -> None:
     own = pipeline.scheduler
     # From the file: a config in memory hides which of its values are defaults of its class.
@@ -156,6 +184,8 @@ def record(pipeline, cases, folder: Path) -> None:
             start = dict(image=torch.from_numpy(values).reshape(1, 4, SIDE // 8, SIDE // 8))
         else:
             start = dict(height=SIDE, width=SIDE)
+        if "mask" in each:
+            start = dict(start, mask_image=Image.open(folder / each["mask"]), height=SIDE, width=SIDE)
         part = {key: each[key] for key in ("strength", "denoising_start", "denoising_end") if key in each}
         arguments = dict(prompt=each["prompt"], num_inference_steps=each["steps"], guidance_scale=each["guidance"], **negative, **size)
 
@@ -206,14 +236,34 @@ def encoder_export(pipeline, folder: Path) -> None:
         shutil.copytree(f"{work}/all/vae_encoder", folder / "vae_encoder")
 
 
+def bases(name):
+    """Where the schedule of a fixture may be: in its folder, or in that of its base."""
+    while name:
+        yield OUT / name / "scheduler"
+        name = json.loads((OUT / name / "cases.json").read_text())["base"]
+
+
+def unet_export(pipeline, folder: Path) -> None:
+    """For a fixture whose bases have the other graphs."""
+    with tempfile.TemporaryDirectory() as work:
+        optimum_export(pipeline, Path(work) / "all", task="inpainting")
+        shutil.copytree(f"{work}/all/unet", folder / "unet")
+
+
+def no_export(_pipeline, _folder: Path) -> None:
+    """For a fixture whose bases have all graphs."""
+
+
 def save(name, pipeline, cases, sampler, base=None, export=optimum_export) -> None:
     folder = OUT / name
     shutil.rmtree(folder, ignore_errors=True)
     if any("image" in each for each in cases):
         write_input(folder / "input.png")
+    if any("mask" in each for each in cases):
+        write_mask(folder / "mask.png")
     if base and export is not optimum_export:
         export(pipeline, folder)
-        shutil.copytree(OUT / base / "scheduler", folder / "scheduler")
+        shutil.copytree(next(path for path in bases(base) if path.exists()), folder / "scheduler")
     elif base:
         # Only the files that differ from those of the base.
         for part in ("scheduler", "model_index.json"):
@@ -257,6 +307,21 @@ def make_image_to_image(work):
         pipeline = pipeline_class(**make(work / base).components, **more)
         pipeline.set_progress_bar_config(disable=True)
         save(f"{base}-image", pipeline, cases, sampler, base=base, export=encoder_export)
+
+
+def make_inpaint(work):
+    for base, make, pipeline_class, more, cases, sampler in (
+        ("sd15", pipelines.sd15, StableDiffusionInpaintPipeline, {"requires_safety_checker": False}, INPAINT, "pndm"),
+        ("sdxl", pipelines.sdxl, StableDiffusionXLInpaintPipeline, {"add_watermarker": False}, SDXL_INPAINT, "euler"),
+    ):
+        pipeline = pipeline_class(**make(work / base).components, **more)
+        pipeline.set_progress_bar_config(disable=True)
+        save(f"{base}-inpaint", pipeline, cases, sampler, base=f"{base}-image", export=no_export)
+
+
+def make_own_inpaint(work):
+    pipeline = pipelines.sd15_inpaint(pipelines.sd15(work))
+    save("sd-inpaint", pipeline, OWN_INPAINT, "pndm", base="sd15-image", export=unet_export)
 
 
 def make_refiner(work):
@@ -306,7 +371,7 @@ def make_dynamo(work):
 FIXTURES = {
     "sd15": make_sd15, "sd21": make_sd21, "lcm": make_lcm, "sdxl": make_sdxl, "sdxl-lcm": make_sdxl_lcm, "torch": make_torch,
     "dynamo": make_dynamo, "image": make_image_to_image, "refiner": make_refiner,
-    "windows": make_windows, "hires": make_hires,
+    "windows": make_windows, "hires": make_hires, "inpaint": make_inpaint, "sd-inpaint": make_own_inpaint,
 }
 
 if __name__ == "__main__":

@@ -16,6 +16,7 @@ from diffusers import (
     LCMScheduler,
     PNDMScheduler,
     DDIMScheduler,
+    StableDiffusionInpaintPipeline,
     StableDiffusionPipeline,
     StableDiffusionXLImg2ImgPipeline,
     StableDiffusionXLPipeline,
@@ -56,10 +57,11 @@ def vae(scaling: float, sample: int, upcast: bool) -> AutoencoderKL:
 
 def sd_unet(cross: int, **more) -> UNet2DConditionModel:
     return UNet2DConditionModel(
-        sample_size=8, in_channels=4, out_channels=4, layers_per_block=2, norm_num_groups=4,
+        sample_size=8, out_channels=4, layers_per_block=2, norm_num_groups=4,
         down_block_types=("CrossAttnDownBlock2D",) * 3 + ("DownBlock2D",),
         up_block_types=("UpBlock2D",) + ("CrossAttnUpBlock2D",) * 3,
-        block_out_channels=(8, 16, 16, 16), cross_attention_dim=cross, **{"attention_head_dim": 2, **more},
+        block_out_channels=(8, 16, 16, 16), cross_attention_dim=cross,
+        **{"in_channels": 4, "attention_head_dim": 2, **more},
     )
 
 
@@ -91,7 +93,7 @@ def strengthen(unet: UNet2DConditionModel, conditions: dict) -> None:
     """Untrained UNets predict almost nothing; scales the last layer to predictions of unit variance."""
     cross = unet.config.cross_attention_dim
     with torch.no_grad():
-        prediction = unet(torch.randn(2, 4, 8, 8), 500, torch.randn(2, 77, cross), **conditions).sample
+        prediction = unet(torch.randn(2, unet.config.in_channels, 8, 8), 500, torch.randn(2, 77, cross), **conditions).sample
         factor = 2.0 ** round(float(torch.log2(1 / prediction.std())))
         unet.conv_out.weight.mul_(factor)
 
@@ -104,6 +106,17 @@ def sd15(work: Path) -> StableDiffusionPipeline:
         scheduler=PNDMScheduler(**BETAS, skip_prk_steps=True, set_alpha_to_one=False, steps_offset=1),
         safety_checker=None, feature_extractor=None, requires_safety_checker=False,
     ))
+
+
+def sd15_inpaint(base: StableDiffusionPipeline) -> StableDiffusionInpaintPipeline:
+    """A UNet that reads the mask and the masked picture beside the latent; all else is that of Stable Diffusion 1.5."""
+    torch.manual_seed(9)
+    unet = sd_unet(16, in_channels=9).eval()
+    round_weights(unet)
+    strengthen(unet, {})
+    pipeline = StableDiffusionInpaintPipeline(**{**base.components, "unet": unet}, requires_safety_checker=False)
+    pipeline.set_progress_bar_config(disable=True)
+    return pipeline
 
 
 def sd21(work: Path) -> StableDiffusionPipeline:

@@ -1205,6 +1205,31 @@ export interface components {
                  */
                 readonly upscaler?: ("latent" | "lanczos") | undefined;
             } | undefined;
+            /** @description With `image`: the part of it to draw again; the rest stays as it is. A picture of the size of `image`, given in the same ways: what is transparent is changed, or when nothing is, what is white; a grey value is a weight. */
+            readonly mask?: string | undefined;
+            /** @description With `mask` or `expand`: softens the edge by a Gaussian blur of so many pixels. Default: 0. */
+            readonly mask_blur?: number | undefined;
+            /**
+             * @description With `mask` or `expand`: what the drawing begins at there: the picture as it is (around it, mirrored), pixels of noise, or noise in the latent.
+             * @enum {string}
+             */
+            readonly mask_fill?: ("original" | "noise" | "latent_noise") | undefined;
+            /** @description With `mask`: draws the part around the mask alone, with so many pixels of the picture as padding, at the size of the job, and puts it back into the picture, which keeps its own size. */
+            readonly only_masked?: {
+                /** @default 32 */
+                readonly padding?: number | undefined;
+            } | undefined;
+            /** @description With `image` and without `mask`: draws so many pixels more on each side of it. The picture itself stays as it is. */
+            readonly expand?: {
+                /** @default 0 */
+                readonly left?: number | undefined;
+                /** @default 0 */
+                readonly right?: number | undefined;
+                /** @default 0 */
+                readonly top?: number | undefined;
+                /** @default 0 */
+                readonly bottom?: number | undefined;
+            } | undefined;
             /** @description How many pictures, each with its own seed. */
             readonly n?: number | undefined;
             /** @enum {string} */
@@ -1345,6 +1370,31 @@ export interface components {
                  * @enum {string}
                  */
                 readonly upscaler?: ("latent" | "lanczos") | undefined;
+            } | undefined;
+            /** @description With `image`: the part of it to draw again; the rest stays as it is. A picture of the size of `image`, given in the same ways: what is transparent is changed, or when nothing is, what is white; a grey value is a weight. */
+            readonly mask?: string | undefined;
+            /** @description With `mask` or `expand`: softens the edge by a Gaussian blur of so many pixels. Default: 0. */
+            readonly mask_blur?: number | undefined;
+            /**
+             * @description With `mask` or `expand`: what the drawing begins at there: the picture as it is (around it, mirrored), pixels of noise, or noise in the latent.
+             * @enum {string}
+             */
+            readonly mask_fill?: ("original" | "noise" | "latent_noise") | undefined;
+            /** @description With `mask`: draws the part around the mask alone, with so many pixels of the picture as padding, at the size of the job, and puts it back into the picture, which keeps its own size. */
+            readonly only_masked?: {
+                /** @default 32 */
+                readonly padding?: number | undefined;
+            } | undefined;
+            /** @description With `image` and without `mask`: draws so many pixels more on each side of it. The picture itself stays as it is. */
+            readonly expand?: {
+                /** @default 0 */
+                readonly left?: number | undefined;
+                /** @default 0 */
+                readonly right?: number | undefined;
+                /** @default 0 */
+                readonly top?: number | undefined;
+                /** @default 0 */
+                readonly bottom?: number | undefined;
             } | undefined;
             /** @description How many pictures, each with its own seed. */
             readonly n?: number | undefined;
@@ -1559,7 +1609,7 @@ export interface components {
              * @description Stable Diffusion 1.x and 2.x, XL, and their Turbo and LCM forms, which draw in a few steps.
              * @enum {string}
              */
-            readonly family: "sd" | "sd-turbo" | "lcm" | "sdxl" | "sdxl-turbo" | "sdxl-lcm" | "sdxl-refiner";
+            readonly family: "sd" | "sd-turbo" | "lcm" | "sdxl" | "sdxl-turbo" | "sdxl-lcm" | "sdxl-refiner" | "sd-inpaint" | "sdxl-inpaint";
             readonly defaults: {
                 readonly width: number;
                 readonly height: number;

@@ -85,6 +85,7 @@ export * from './contracts/job-request.ts';
 export * from './contracts/media-source.ts';
 export * from './contracts/model.ts';
 export * from './contracts/operations.ts';
+export { type Expand, editStrength, MASK_FILLS, type MaskFill } from './contracts/picture-edit.ts';
 export * from './contracts/problem.ts';
 export * from './contracts/queue.ts';
 export * from './contracts/rollout.ts';

@@ -14,16 +14,24 @@ import {
   type TextToImageRequest,
 } from '@lehr/shared';
 import { refusal } from '../base/field-problems.ts';
+import { editedSize, editFields, editProblems, strengthOf } from './complete-edit.ts';
 import { completeHires, hiresProblems } from './complete-hires.ts';
+import type { PictureSize } from './picture-size.ts';
 
-/** Throws `invalid-input` with every field that the model refuses, and what it allows. */
-export function completeInput(request: TextToImageRequest, model: DiffusionModelEntry): TextToImageInput {
+/** `picture` is the size of its image, where it is known. Throws `invalid-input` with every field that the model refuses, and what it allows. */
+export function completeInput(
+  request: TextToImageRequest,
+  model: DiffusionModelEntry,
+  picture?: PictureSize,
+): TextToImageInput {
+  const edited = editedSize(request, picture);
+  const own = edited && isPossible(edited, model) ? edited : model.defaults;
   const strength = strengthOf(request, model);
   const first: TextToImageInput = {
     prompt: request.prompt,
     negative_prompt: request.negative_prompt ?? '',
-    width: request.width ?? model.defaults.width,
-    height: request.height ?? model.defaults.height,
+    width: request.width ?? own.width,
+    height: request.height ?? own.height,
     steps: request.steps ?? defaultSteps(model, strength),
     guidance: roundGuidance(request.guidance ?? model.defaults.guidance),
     // Chosen here and not by the worker, so that the record is enough to draw the same picture again.
@@ -35,6 +43,7 @@ export function completeInput(request: TextToImageRequest, model: DiffusionModel
     ...sizesOf(request),
     ...(strength !== undefined && { strength }),
     ...windowOf(request),
+    ...editFields(request),
   };
   const hires = completeHires(request, first, model);
   const input: TextToImageInput = { ...first, ...(hires && { hires }) };
@@ -45,6 +54,7 @@ export function completeInput(request: TextToImageRequest, model: DiffusionModel
     ...pictureProblems(request, input, model),
     ...windowProblems(request),
     ...hiresProblems(input, model),
+    ...editProblems(request, model),
   ];
   if (problems.length === 0) problems = workProblems(input, model);
   if (problems.length > 0) throw refusal('invalid-input', problems);
@@ -63,14 +73,6 @@ const windowOf = ({ denoising_start: start = 0, denoising_end: end = 1 }: TextTo
   ...(start > 0 && { denoising_start: start }),
   ...(end < 1 && { denoising_end: end }),
 });
-
-/** Undefined for a picture that begins at noise, or in the middle of the schedule. */
-function strengthOf(
-  { image, strength, denoising_start: start = 0 }: TextToImageRequest,
-  { family }: DiffusionModelEntry,
-): number | undefined {
-  return image === undefined || start > 0 ? undefined : (strength ?? FAMILY_TRAITS[family].strength);
-}
 
 function windowProblems(request: TextToImageRequest): FieldProblem[] {
   const { image, strength, denoising_start: start = 0, denoising_end: end = 1 } = request;
@@ -101,9 +103,7 @@ function pictureProblems(
   { name, family, takesPictures }: DiffusionModelEntry,
 ): FieldProblem[] {
   if (image === undefined && FAMILY_TRAITS[family].needsPicture) {
-    return [
-      { pointer: '/input/image', detail: `is missing: ${name} is a refiner, which improves a picture` },
-    ];
+    return [{ pointer: '/input/image', detail: `is missing: ${name} ${whyPicture(family)}` }];
   }
   if (image === undefined) {
     return strength === undefined ? [] : [{ pointer: '/input/strength', detail: 'needs an image' }];
@@ -117,6 +117,11 @@ function pictureProblems(
   const detail = `must leave at least one step: ${input.steps} steps times strength must be at least 1; it is ${input.strength}`;
   return [{ pointer: '/input/strength', detail }];
 }
+
+const whyPicture = (family: DiffusionModelEntry['family']): string =>
+  FAMILY_TRAITS[family].needsMask
+    ? 'is an inpainting model, which draws a part of a picture'
+    : 'is a refiner, which improves a picture';
 
 function conditionProblems(input: TextToImageInput, { name, family }: DiffusionModelEntry): FieldProblem[] {
   const { sizes } = FAMILY_TRAITS[family];
@@ -141,6 +146,9 @@ function sizeProblems(input: TextToImageInput, { limits }: DiffusionModelEntry):
   const detail = `makes ${input.width}x${input.height} = ${pixels} pixels, at most ${limits.max_pixels} are allowed`;
   return ['/input/width', '/input/height'].map((pointer) => ({ pointer, detail }));
 }
+
+const isPossible = ({ width, height }: PictureSize, { limits }: DiffusionModelEntry): boolean =>
+  fits(width, limits) && fits(height, limits) && width * height <= limits.max_pixels;
 
 const fits = (side: number, { min_size, max_size, size_step }: DiffusionModelEntry['limits']): boolean =>
   side >= min_size && side <= max_size && side % size_step === 0;

@@ -14,6 +14,7 @@ import { type Egress, EgressError, PRIVATE_HOSTS } from '@lehr/shared/egress';
 import { refusal } from '../base/field-problems.ts';
 import { decodeDataUri, type InlineAudio, isDataUri, referenceIn } from '../http/bodies/inline-audio.ts';
 import { type Files, fileKey, storableType } from './files/files.ts';
+import { HEADER_BYTES, type PictureSize, pictureSize } from './picture-size.ts';
 
 export interface MediaParts {
   readonly files: Files;
@@ -40,6 +41,8 @@ export interface LocatedMedia {
   readonly attached?: Attachment;
   /** Undefined for a URL, which only the worker fetches. */
   readonly bytes?: number;
+  /** Of a picture that is here already. */
+  readonly size?: () => Promise<PictureSize | undefined>;
 }
 
 /** What was sent, or of a retry a copy of what was sent with the earlier job. */
@@ -50,12 +53,12 @@ export type Attachment = { readonly key: ObjectKey } & (
 
 /** The field of the request that names the file. */
 export interface MediaField {
-  readonly field: 'audio' | 'image';
+  readonly field: 'audio' | 'image' | 'mask';
   readonly value: string;
 }
 
-const NAMES = { audio: 'audio', image: 'picture' };
-const EXAMPLES = { audio: 'audio/wav', image: 'image/png' };
+const NAMES = { audio: 'audio', image: 'picture', mask: 'mask' };
+const EXAMPLES = { audio: 'audio/wav', image: 'image/png', mask: 'image/png' };
 
 /** Throws `invalid-input` and `too-large` with a pointer to the field. */
 export async function locateMedia(
@@ -74,7 +77,11 @@ export async function locateMedia(
         ? invalid('does not name a file of yours; it may have been deleted')
         : error;
     });
-    return { source: { kind: 'object', key: fileKey(tenant, file.id) }, bytes: file.bytes };
+    return {
+      source: { kind: 'object', key: fileKey(tenant, file.id) },
+      bytes: file.bytes,
+      size: async () => pictureSize(await parts.files.beginning(tenant, file, HEADER_BYTES)),
+    };
   }
   if (!/^https?:\/\//i.test(value)) {
     throw invalid('must be an http(s) URL, a data: URI, or the id or link of an uploaded file');
@@ -107,7 +114,12 @@ function inline(
     });
   }
   const contentType = storableType(media.contentType);
-  return { source: { kind: 'object', key }, attached: { key, bytes, contentType }, bytes: bytes.byteLength };
+  return {
+    source: { kind: 'object', key },
+    attached: { key, bytes, contentType },
+    bytes: bytes.byteLength,
+    size: async () => pictureSize(bytes),
+  };
 }
 
 /** The file id, given bare or in a link to this API. */

@@ -73,6 +73,81 @@ test('SDXL takes the sizes of a picture, and they are stored only where the call
   expect(input).not.toHaveProperty('target_size');
 });
 
+const BEGUN = { image: 'https://x.example/a.png' };
+const AROUND = { left: 0, right: 0, top: 0, bottom: 0 };
+
+test('An edit has the size of its picture and of what is drawn around it, where the model allows that size', () => {
+  const [picture, masked] = [
+    { width: 512, height: 384 },
+    { prompt: 'x', ...BEGUN, mask: 'https://x.example/m.png' },
+  ];
+  const sizeOf = (request: TextToImageRequest, known = picture) => {
+    const { width, height } = completeInput(request, entryOf('sd'), known);
+    return [width, height];
+  };
+  expect(sizeOf(masked)).toEqual([512, 384]);
+  expect(sizeOf({ prompt: 'x', ...BEGUN, expand: { ...AROUND, left: 64, bottom: 128 } })).toEqual([576, 512]);
+  expect(sizeOf(masked, { width: 500, height: 384 })).toEqual([512, 512]);
+  expect(sizeOf(masked, { width: 4096, height: 4096 })).toEqual([512, 512]);
+  expect(sizeOf({ ...masked, width: 256 })).toEqual([256, 512]);
+  expect(sizeOf({ ...masked, only_masked: { padding: 0 } })).toEqual([512, 512]);
+  expect(sizeOf({ prompt: 'x', ...BEGUN })).toEqual([512, 512]);
+});
+
+test('An inpainting model needs a picture and what of it is drawn, and draws it in all of its steps', () => {
+  const problems = (fields: object) => {
+    try {
+      return completeInput({ prompt: 'x', ...fields }, entryOf('sd-inpaint'));
+    } catch (error) {
+      return (error as { problems: unknown }).problems;
+    }
+  };
+  expect(problems({})).toEqual([
+    {
+      pointer: '/input/image',
+      detail: 'is missing: m is an inpainting model, which draws a part of a picture',
+    },
+  ]);
+  expect(problems(BEGUN)).toEqual([
+    { pointer: '/input/mask', detail: 'is missing: m is an inpainting model; it needs a mask, or expand' },
+  ]);
+  expect(problems({ ...BEGUN, mask: 'https://x.example/m.png' })).toMatchObject({ strength: 1 });
+});
+
+test('A mask is stored with its defaults and takes three quarters of the steps, whatever the family', () => {
+  const masked = { prompt: 'x', image: 'https://x.example/a.png', mask: 'https://x.example/mask.png' };
+  for (const family of ['sd', 'sdxl']) {
+    expect(completeInput(masked, entryOf(family))).toMatchObject({
+      mask_blur: 0,
+      mask_fill: 'original',
+      strength: 0.75,
+    });
+    expect(completeInput({ ...masked, mask_fill: 'noise' }, entryOf(family)).strength).toBe(1);
+  }
+  expect(completeInput({ ...masked, mask_blur: 4, strength: 0.5 }, entryOf('sd'))).toMatchObject({
+    mask_blur: 4,
+    strength: 0.5,
+  });
+});
+
+test.each([
+  ['mask', { mask: 'https://x.example/mask.png' }, 'needs an image'],
+  ['mask_blur', { ...BEGUN, mask_blur: 4 }, 'needs a mask, or expand'],
+  ['mask_fill', { ...BEGUN, mask_fill: 'noise' as const }, 'needs a mask, or expand'],
+  ['only_masked', { ...BEGUN, only_masked: { padding: 8 } }, 'needs a mask'],
+  ['expand', { expand: { ...AROUND, left: 8 } }, 'needs an image'],
+  ['expand', { ...BEGUN, expand: AROUND }, 'must be above 0 on a side'],
+  [
+    'expand',
+    { ...BEGUN, mask: 'https://x.example/m.png', expand: { ...AROUND, top: 8 } },
+    'cannot be used with a mask',
+  ],
+])('The field %s without what it is for is refused', (field, fields, detail) => {
+  expect(() => completeInput({ prompt: 'x', ...fields }, entryOf('sd'))).toThrow(
+    expect.objectContaining({ code: 'invalid-input', problems: [{ pointer: `/input/${field}`, detail }] }),
+  );
+});
+
 test('Another family refuses the sizes of a picture, and names each field', () => {
   const request: TextToImageRequest = { prompt: 'x', target_size: [512, 512] };
   expect(() => completeInput(request, entryOf('sd-turbo'))).toThrow(

@@ -32,6 +32,7 @@ import { formatShare } from '@lehr/shared/records';
 import { refusal } from '../base/field-problems.ts';
 import { fleetIndex } from '../fleet/fleet-index.ts';
 import { assignVersion, type StoredRollout } from '../rollouts/rollout.ts';
+import { takesPictureSize } from './complete-edit.ts';
 import { completeInput } from './complete-input.ts';
 import {
   type Attachment,
@@ -108,16 +109,18 @@ async function resolvePicture(
 ): Promise<Resolution> {
   const { fleet } = context;
   const { model, ref, share } = resolveModel(parts.registry, context, 'diffusion', request.model);
-  const input = completeInput(request.input, model);
   const image = await locatePicture(parts, context, request.input.image);
+  const size = takesPictureSize(request.input) ? await image?.size?.() : undefined;
+  const input = completeInput(request.input, model, size);
+  const mask = await locateMask(parts, context, request.input.mask);
   const group = groupOf(input, ref, fleet);
   return {
     type: 'text-to-image',
     model: formatModelRef(ref),
     queue: groupQueueName(group),
     cost: priceOf(input, group, fleet, model),
-    input: image ? { ...input, image: image.source } : input,
-    attachments: image?.attached ? [image.attached] : [],
+    input: { ...input, ...(image && { image: image.source }), ...(mask && { mask: mask.source }) },
+    attachments: [image, mask].flatMap((each) => each?.attached ?? []),
     rollout: share?.(priceOf(input, group, NO_FLEET, model)),
   };
 }
@@ -131,6 +134,17 @@ async function locatePicture(
   const node = context.isNode ? pictureReference(image) : undefined;
   if (node !== undefined) return { source: node };
   return locateMedia(parts, context, { field: 'image', value: image });
+}
+
+async function locateMask(
+  parts: ResolveParts,
+  context: ResolveContext,
+  mask: string | undefined,
+): Promise<LocatedMedia | undefined> {
+  if (mask === undefined) return undefined;
+  // No name of a node has a full stop.
+  const name = `${context.name}.mask`;
+  return locateMedia(parts, { ...context, name }, { field: 'mask', value: mask });
 }
 
 async function resolveSpeech(

@@ -11,6 +11,7 @@ import {
 import type { ObjectStore } from '@lehr/shared/objects';
 import { isTerminal, type JobRecord } from '@lehr/shared/records';
 import { z } from 'zod';
+import type { Attachment } from './media-input.ts';
 import type { Resolution } from './resolve.ts';
 
 interface RetryParts {
@@ -52,17 +53,19 @@ export async function resolveRetry(
   const same = { type, model, queue, cost, webhook, hook_events, retried_from: of.id };
   const group = parseGroupQueueName(queue);
   if (group) registry.resolve(group.task, model, 0);
-  for (const field of ['audio', 'image', 'texts']) {
+  const copied: Record<string, unknown> = {};
+  const attachments: Attachment[] = [];
+  for (const field of ['audio', 'image', 'mask', 'texts']) {
     const sent = SentObjectSchema.safeParse(input[field]).data;
     if (!sent) continue;
     const copyOf = toObjectKey(sent.key);
     const key = toObjectKey(inputFolder(tenant, id) + copyOf.split('/').at(-1));
     const found = await store.get(copyOf);
     await found?.body.cancel();
-    const attachments = [{ key, copyOf, size: found?.bytes ?? 0 }];
-    return { ...same, input: { ...input, [field]: { ...sent, key } }, attachments };
+    attachments.push({ key, copyOf, size: found?.bytes ?? 0 });
+    copied[field] = { ...sent, key };
   }
-  return { ...same, input, attachments: [] };
+  return { ...same, input: { ...input, ...copied }, attachments };
 }
 
 /** Sent inside a request. Files that were uploaded belong to no job. */

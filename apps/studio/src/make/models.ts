@@ -17,10 +17,12 @@ export function loadModels(): Promise<void> {
   return loading;
 }
 
+/** They draw nothing from a prompt alone, and the form has no field for a picture. */
+const NEEDS_PICTURE: readonly string[] = ['sdxl-refiner', 'sd-inpaint', 'sdxl-inpaint'];
+
 async function load(): Promise<void> {
   const all = await lehr.models();
-  // A refiner draws nothing from a prompt alone, and the form has no field for a picture.
   models.value = all.filter(
-    (model): model is PictureModel => model.task === 'text-to-image' && model.family !== 'sdxl-refiner',
+    (model): model is PictureModel => model.task === 'text-to-image' && !NEEDS_PICTURE.includes(model.family),
   );
 }

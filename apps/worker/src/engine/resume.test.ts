@@ -145,6 +145,56 @@ test.each(['euler_a', 'ddim', 'pndm', 'dpmpp_2m_sde_karras'] as const)(
   },
 );
 
+/** Its left half is drawn again. */
+const leftHalf = Uint8Array.from({ length: 64 * 64 }, (_, i) => (i % 64 < 32 ? 255 : 0));
+
+test.each(['euler_a', 'ddim', 'pndm', 'unipc'] as const)(
+  'A masked picture of %s continues from a checkpoint the same, and not from that of another mask',
+  async (sampler) => {
+    const begun = { sampler, image: picture(7), mask: leftHalf, steps: 8, strength: 1 };
+    const first = await open();
+    const [pixels, unmasked] = await first.draw(
+      request(begun),
+      request({ ...begun, mask: leftHalf.map(() => 255) }),
+    );
+    expect(pixels).not.toEqual(unmasked);
+    const [{ step, bytes }] = checkpointsOf(first);
+    expect(step).toBe(3);
+    const second = await open();
+    expect(await second.draw(request({ ...begun, checkpoint: bytes }))).toEqual([pixels]);
+    expect(second.ofType('resumed')).toMatchObject([{ step }]);
+    const other = { ...begun, mask: leftHalf.map(() => 255), checkpoint: bytes };
+    expect(await second.draw(request(other))).toEqual([unmasked]);
+    expect(second.ofType('checkpoint-ignored')).toHaveLength(1);
+  },
+);
+
+test('A masked picture that begins at noise in the latent is another one, and continues from a checkpoint the same', async () => {
+  const begun = { image: picture(7), mask: leftHalf, steps: 10, strength: 0.6 };
+  const first = await open();
+  const [original, pixels] = await first.draw(request(begun), request({ ...begun, noiseUnderMask: true }));
+  expect(pixels).not.toEqual(original);
+  const [, { bytes }] = checkpointsOf(first);
+  const second = await open();
+  expect(await second.draw(request({ ...begun, noiseUnderMask: true, checkpoint: bytes }))).toEqual([pixels]);
+  expect(second.ofType('resumed')).toHaveLength(1);
+});
+
+test('A masked picture in a batch with ordinary ones equals the one drawn alone, and so do they', async () => {
+  const masked = { image: picture(7), mask: leftHalf, steps: 20, strength: 0.8 };
+  // So many steps that it still runs when the pictures of the others are encoded.
+  const plain = { seed: 2, steps: 300 };
+  const begun = { image: picture(5), steps: 20, strength: 0.7, seed: 3 };
+  const apart = await open({}, { rowCap: 8 });
+  const alone: Uint8Array[] = [];
+  for (const fields of [masked, plain, begun]) alone.push(...(await apart.draw(request(fields))));
+  const mixed = await open({}, { rowCap: 8 });
+  const together = await mixed.draw(request(masked), request(plain), request(begun));
+  expect(together).toEqual(alone);
+  const shared = mixed.ofType('stepped').filter(({ samples }) => samples.length > 1);
+  expect(shared.some(({ samples }) => samples.some(({ steps }) => steps === 16))).toBe(true);
+});
+
 test('A picture drawn from another one in a batch with ordinary ones equals the one drawn alone', async () => {
   const begun = { image: picture(7), steps: 10, strength: 0.5 };
   const [alone] = await (await open({}, { rowCap: 8 })).draw(request(begun));

@@ -12,6 +12,8 @@ export const DIFFUSION_FAMILIES = [
   'sdxl-turbo',
   'sdxl-lcm',
   'sdxl-refiner',
+  'sd-inpaint',
+  'sdxl-inpaint',
 ] as const;
 export type DiffusionFamily = (typeof DIFFUSION_FAMILIES)[number];
 
@@ -32,6 +34,8 @@ export interface FamilyTraits {
   readonly sizes: readonly (typeof SIZE_FIELDS)[number][];
   /** Whether every picture begins at another one. */
   readonly needsPicture: boolean;
+  /** Whether it draws a part of every picture again: its UNet reads the mask and the masked picture beside the latent. */
+  readonly needsMask: boolean;
   /** Default of `strength` of a picture that begins at another one; those of diffusers. */
   readonly strength: number;
   /** Cost of a pixel of a UNet row, in those of Stable Diffusion 1.5. */
@@ -52,6 +56,7 @@ const SD: FamilyTraits = {
   guidance: 'rows',
   sizes: [],
   needsPicture: false,
+  needsMask: false,
   strength: 0.8,
   costPerPixel: 1,
 };
@@ -77,6 +82,13 @@ const lcm = (base: FamilyTraits): FamilyTraits => ({
   guidance: 'embedded',
 });
 
+const inpainting = (base: FamilyTraits): FamilyTraits => ({
+  ...base,
+  needsPicture: true,
+  needsMask: true,
+  strength: 1,
+});
+
 export const FAMILY_TRAITS: Readonly<Record<DiffusionFamily, FamilyTraits>> = {
   sd: SD,
   'sd-turbo': {
@@ -96,6 +108,8 @@ export const FAMILY_TRAITS: Readonly<Record<DiffusionFamily, FamilyTraits>> = {
   'sdxl-lcm': lcm(SDXL),
   // An aesthetic score takes the place of the target size.
   'sdxl-refiner': { ...SDXL, sizes: ['original_size', 'crops_coords_top_left'], needsPicture: true },
+  'sd-inpaint': inpainting(SD),
+  'sdxl-inpaint': inpainting(SDXL),
 };
 
 /** What a folder's configs say of it. */
@@ -131,13 +145,20 @@ export interface FamilyConfigs {
     readonly prediction_type?: unknown;
     readonly rescale_betas_zero_snr?: unknown;
   };
-  readonly unet: { readonly time_cond_proj_dim?: unknown; readonly sample_size?: unknown };
+  readonly unet: {
+    readonly time_cond_proj_dim?: unknown;
+    readonly sample_size?: unknown;
+    readonly in_channels?: unknown;
+  };
   readonly vae: { readonly block_out_channels?: unknown };
   readonly hasVaeEncoder: boolean;
 }
 
 /** The VAE halves a picture between its blocks; all published ones have four. */
 const USUAL_BLOCKS = 4;
+
+/** A latent of four, a mask, and the latent of the masked picture. */
+const INPAINTING_CHANNELS = 9;
 
 export function detectFamily({ index, scheduler, unet, vae, hasVaeEncoder }: FamilyConfigs): DetectedFamily {
   const isXl = isPresent(index.text_encoder_2);
@@ -146,7 +167,12 @@ export function detectFamily({ index, scheduler, unet, vae, hasVaeEncoder }: Fam
   const { sample_size: size } = unet;
   const blocks = Array.isArray(vae.block_out_channels) ? vae.block_out_channels.length : USUAL_BLOCKS;
   return {
-    family: familyOf(index, isXl, isLcm, scheduler),
+    family:
+      unet.in_channels === INPAINTING_CHANNELS
+        ? isXl
+          ? 'sdxl-inpaint'
+          : 'sd-inpaint'
+        : familyOf(index, isXl, isLcm, scheduler),
     guidance: embedsGuidance ? 'embedded' : 'rows',
     side: typeof size === 'number' && Number.isInteger(size) ? size * 2 ** (blocks - 1) : undefined,
     takesPictures: hasVaeEncoder,

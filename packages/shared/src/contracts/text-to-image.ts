@@ -2,6 +2,7 @@
 import { z } from 'zod';
 import { HiresRequestSchema, HiresSchema } from './hires.ts';
 import { MAX_MEDIA_REFERENCE, MediaSourceSchema } from './media-source.ts';
+import { editInputFields, editRequestFields } from './picture-edit.ts';
 
 /** All samplers of Lehr. The registry says which of them a model offers. */
 export const SAMPLER_NAMES = [
@@ -135,6 +136,7 @@ export const TextToImageRequestSchema = z
     hires: HiresRequestSchema.optional().meta({
       description: 'A second pass at a larger size, in the same job: the picture has that size.',
     }),
+    ...editRequestFields,
     n: z
       .int()
       .min(1)
@@ -169,6 +171,7 @@ export const TextToImageInputSchema = z.strictObject({
   denoising_start: z.number().positive().lt(1).optional(),
   denoising_end: z.number().positive().lt(1).optional(),
   hires: HiresSchema.optional(),
+  ...editInputFields,
 });
 export type TextToImageInput = z.output<typeof TextToImageInputSchema>;
 

@@ -48,6 +48,15 @@ test.each([
     'sdxl-refiner',
     '1024 30 5 euler',
   ],
+  [
+    'SD 1.5 for inpainting',
+    SD,
+    { _class_name: 'PNDMScheduler' },
+    { sample_size: 64, in_channels: 9 },
+    'sd-inpaint',
+    '512 20 7.5 euler',
+  ],
+  ['SDXL for inpainting', XL, EULER, { sample_size: 128, in_channels: 9 }, 'sdxl-inpaint', '1024 30 5 euler'],
   ['LCM SDXL', XL, LCM, { sample_size: 128, time_cond_proj_dim: 256 }, 'sdxl-lcm', '1024 4 8.5 lcm'],
 ])(
   'The folder of %s says its family, and with it the defaults',

@@ -153,6 +153,20 @@ export class Files {
     throw new LehrError('not-found', 'There is no such file. It may have expired.');
   }
 
+  /** The first bytes of a file, at most so many; none of one that is gone. */
+  async beginning(tenant: TenantId, { id }: StoredFile, most: number): Promise<Uint8Array> {
+    const chunks: Uint8Array[] = [];
+    let length = 0;
+    const object = await this.#options.store.get(fileKey(tenant, id));
+    // Leaving the loop cancels the body.
+    for await (const chunk of object?.body ?? []) {
+      chunks.push(chunk);
+      length += chunk.byteLength;
+      if (length >= most) break;
+    }
+    return Buffer.concat(chunks).subarray(0, most);
+  }
+
   async delete(tenant: TenantId, { id }: StoredFile): Promise<void> {
     const { redis, keys, store, storage } = this.#options;
     await store.delete(fileKey(tenant, id));

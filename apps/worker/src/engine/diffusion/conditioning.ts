@@ -14,6 +14,8 @@ export interface Conditioning {
   readonly lengths: ReadonlyMap<ConditionName, number>;
   /** Whether an empty negative prompt is a row of zeros, as SDXL was trained, and not the embedding of no text. */
   readonly zeroesEmptyNegative: boolean;
+  /** Whether it reads the mask and the masked picture beside the latent: it was trained for inpainting. */
+  readonly readsMask: boolean;
 }
 
 /** A Stable Diffusion 1.x or 2.x. */
@@ -21,6 +23,7 @@ export const PROMPT_ALONE: Conditioning = {
   guidance: 'rows',
   lengths: new Map(),
   zeroesEmptyNegative: false,
+  readsMask: false,
 };
 
 /** Pairs of numbers, height or top first, as in diffusers. */

@@ -153,7 +153,7 @@ test('Rows of the wrong size are refused before the run', async () => {
 test('A config that contradicts the graph is refused', async () => {
   await writeTinyDiffusion(folder);
   const session = await onnxRuntime.load({ path: join(folder, 'unet/model.onnx') }, { providers: ['cpu'] });
-  const open = () => new Unet(session, { mode: 'aligned', reason: 'test' }, { latentChannels: 9 });
+  const open = () => new Unet(session, { mode: 'aligned', reason: 'test' }, { inputChannels: 9 });
   expect(open).toThrow('has 4 along axis 1, but its config.json says 9');
 });
 

@@ -16,7 +16,7 @@ import { NoisePredictions } from './model-output.ts';
 
 /** One row of the batch; a sample with guidance takes two. */
 export interface UnetRow {
-  /** `[channels, height, width]`, already scaled by the sampler. */
+  /** `[input channels, height, width]`: the latent, scaled by the sampler, and what the graph reads beside it. */
   readonly latent: Float32Array;
   /** The timestep of this row's step; fractional for Euler. */
   readonly timestep: number;
@@ -33,6 +33,8 @@ export interface LatentSize {
 
 export interface UnetConfig {
   /** Sizes that the graph may leave free; undefined when the config does not give them either. */
+  readonly inputChannels?: number | undefined;
+  /** Those of its output; as many as of its input when absent. */
   readonly latentChannels?: number | undefined;
   readonly embeddingDim?: number | undefined;
   readonly conditions?: Partial<Record<ConditionName, number | undefined>>;
@@ -49,6 +51,8 @@ interface ConditionInput {
 export class Unet {
   readonly batching: Batching;
   readonly latentChannels: number;
+  /** More than those of the latent, when the graph reads a mask and the masked picture too. */
+  readonly inputChannels: number;
   readonly embeddingDim: number;
   /** The batch size, if the graph fixes it: fewer rows are padded, more are refused. */
   readonly fixedRows: number | undefined;
@@ -85,9 +89,15 @@ export class Unet {
       ]),
     );
     this.#output = expectOutput('unet', session, ['out_sample', 'sample']).name;
-    this.latentChannels = expectSize('unet', sample, 1, config.latentChannels);
+    this.inputChannels = expectSize('unet', sample, 1, config.inputChannels);
+    this.latentChannels = config.latentChannels ?? this.inputChannels;
     this.embeddingDim = expectSize('unet', text, 2, config.embeddingDim);
     this.fixedRows = typeof sample.dims[0] === 'number' ? sample.dims[0] : undefined;
+  }
+
+  /** Whether each row holds the latent, the mask and the latent of the masked picture, as inpainting models were trained. */
+  get readsMask(): boolean {
+    return this.inputChannels === 2 * this.latentChannels + 1;
   }
 
   /** The conditions that every row must have, with their lengths. */
@@ -101,8 +111,9 @@ export class Unet {
    * `engine-failed` for rows that cannot be in one run.
    */
   async predict(rows: readonly UnetRow[], size: LatentSize, padTo = rows.length): Promise<NoisePredictions> {
-    const rowLength = this.latentChannels * size.height * size.width;
-    this.#checkRows(rows, rowLength);
+    const area = size.height * size.width;
+    const rowLength = this.latentChannels * area;
+    this.#checkRows(rows, this.inputChannels * area);
     const batch = this.#pad(rows, padTo);
     const latents = batch.map(({ latent }) => latent);
     const texts = batch.map(({ promptEmbedding }) => promptEmbedding);
@@ -110,7 +121,7 @@ export class Unet {
     const feeds: Record<string, Tensor> = {
       [this.#sample.name]: this.#latents.stack(this.#sample.type, latents, [
         batch.length,
-        this.latentChannels,
+        this.inputChannels,
         size.height,
         size.width,
       ]),

@@ -3,13 +3,17 @@ import { LehrError } from '@lehr/shared';
 import { expectInputs, expectOutput, expectType } from '../runtime/graph-values.ts';
 import type { RuntimeSession } from '../runtime/runtime.ts';
 import { FLOAT_TYPES, type FloatType, findBadRows, floatTensor, floatValues } from '../runtime/tensor.ts';
+import { isMasked } from './masked-latent.ts';
 import type { DrawNoise } from './samplers/sampler.ts';
+import type { LatentSize } from './unet.ts';
 import type { PictureSize, VaeConfig } from './vae.ts';
 
 /** The distribution of the latents of a picture, scaled as the UNet has them; each `[channels, height, width]` of the latent. */
 export interface EncodedPicture {
   readonly mean: Float32Array;
   readonly deviation: Float32Array;
+  /** Of the latent. */
+  readonly size: LatentSize;
 }
 
 export interface LatentShape {
@@ -90,12 +94,16 @@ export class VaeEncoder {
   }
 
   /**
-   * Encodes RGB, 8 bits, `[height, width, 3]`. Throws what RuntimeSession.run throws, and LehrError `numeric-error` when the result is not
+   * Encodes RGB, 8 bits, `[height, width, 3]`; with a mask, without the pixels that it marks, which become grey. Throws what RuntimeSession.run throws, and LehrError `numeric-error` when the result is not
    * finite.
    */
-  async encode(pixels: Uint8Array, { height, width }: PictureSize): Promise<EncodedPicture> {
+  async encode(
+    pixels: Uint8Array,
+    { height, width }: PictureSize,
+    mask?: Uint8Array,
+  ): Promise<EncodedPicture> {
     const { input, type, output, latentChannels, scaleFactor } = this.#graph;
-    const picture = floatTensor(type, toValues(pixels), [1, CHANNELS, height, width]);
+    const picture = floatTensor(type, toValues(pixels, mask), [1, CHANNELS, height, width]);
     const { [output]: result } = await this.#session.run({ [input]: picture }, [output]);
     const wanted = [1, 2 * latentChannels, height / scaleFactor, width / scaleFactor];
     if (result.dims.join() !== wanted.join()) {
@@ -106,7 +114,7 @@ export class VaeEncoder {
     if (findBadRows([values]).length > 0) {
       throw new LehrError('numeric-error', 'The VAE encoder produced values that are not finite.');
     }
-    return this.#scaled(values);
+    return { ...this.#scaled(values), size: { height: wanted[2], width: wanted[3] } };
   }
 
   async close(): Promise<void> {
@@ -114,7 +122,7 @@ export class VaeEncoder {
   }
 
   /** The first half are means, the second half logarithms of variances. */
-  #scaled(values: Float32Array): EncodedPicture {
+  #scaled(values: Float32Array): Omit<EncodedPicture, 'size'> {
     const { scalingFactor, shiftFactor } = this.#graph;
     const half = values.length / 2;
     const mean = values.slice(0, half);
@@ -138,13 +146,14 @@ export function drawLatent(
   for (let i = 0; i < latent.length; i += 1) latent[i] = mean[i] + deviation[i] * noise[i];
 }
 
-/** Bytes `[height, width, 3]` to `[3, height, width]` in -1 to 1. */
-function toValues(pixels: Uint8Array): Float32Array {
+/** Bytes `[height, width, 3]` to `[3, height, width]` in -1 to 1, and 0 where there is a mask. */
+function toValues(pixels: Uint8Array, mask?: Uint8Array): Float32Array {
   const size = pixels.length / CHANNELS;
   const values = new Float32Array(pixels.length);
   for (let channel = 0; channel < CHANNELS; channel += 1) {
     for (let i = 0; i < size; i += 1)
-      values[channel * size + i] = (pixels[i * CHANNELS + channel] / 255) * 2 - 1;
+      values[channel * size + i] =
+        mask && isMasked(mask[i]) ? 0 : (pixels[i * CHANNELS + channel] / 255) * 2 - 1;
   }
   return values;
 }

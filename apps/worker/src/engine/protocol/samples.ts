@@ -32,6 +32,10 @@ export interface DiffusionSample extends SampleBase {
   readonly sampler: SamplerName;
   /** The picture that it begins at: RGB, 8 bits, row-major, height x width x 3. */
   readonly image?: Uint8Array;
+  /** With `image`: what of it is changed, `[height, width]`: 255 is drawn, 0 kept as it is, and a value between them is a weight. */
+  readonly mask?: Uint8Array;
+  /** With `mask` and a strength below 1: begins at noise there, not at the picture. */
+  readonly noiseUnderMask?: boolean;
   /** In place of `image`: the file of a latent that another run has left (diffusion/latent-file.ts). */
   readonly latent?: Uint8Array;
   /** With `image` or `latent`: the share of the steps that are made, above 0 and at most 1. */

@@ -21,6 +21,8 @@ interface Provenance {
   readonly denoising_start?: number;
   readonly denoising_end?: number;
   readonly hires?: Hires;
+  /** Of a picture of which a part was drawn again. */
+  readonly masked?: boolean;
   readonly prompt?: string;
   readonly negative_prompt?: string;
 }

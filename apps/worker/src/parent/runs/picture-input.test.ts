@@ -1,7 +1,7 @@
 import { deflateSync } from 'node:zlib';
 import sharp from 'sharp';
 import { describe, expect, test } from 'vitest';
-import { isLatentFile, readPicture } from './picture-input.ts';
+import { inspectPicture, isLatentFile, readPicture } from './picture-input.ts';
 
 const RED = { r: 255, g: 0, b: 0 };
 const SIZE = { width: 16, height: 8 };
@@ -121,6 +121,14 @@ describe('refused, with the field named', () => {
       code: 'invalid-input',
       message: expect.stringContaining(reason),
       problems: [{ pointer: '/input/image' }],
+    });
+  });
+
+  test('a mask of more than 64 million pixels', async () => {
+    await expect(inspectPicture(bomb(8001, 8000), 'mask')).rejects.toMatchObject({
+      code: 'invalid-input',
+      message: expect.stringContaining('more than 64000000 pixels'),
+      problems: [{ pointer: '/input/mask' }],
     });
   });
 });

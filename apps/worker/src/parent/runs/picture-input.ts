@@ -1,9 +1,9 @@
 /**
- * The picture that a job begins at: a file of any size to the pixels of the job, with sharp, off this thread. Files come from callers,
+ * The pictures of a job: a file of any size to the pixels of the job, with sharp, off this thread. Files come from callers,
  * so only three formats are read, recognised by their first bytes, and no picture of more than MAX_PIXELS.
  */
 import { LehrError } from '@lehr/shared';
-import sharp from 'sharp';
+import sharp, { type Sharp } from 'sharp';
 
 /** Of the file, before it is stretched: a phone's picture. */
 const MAX_PIXELS = 64_000_000;
@@ -18,45 +18,137 @@ export interface PixelSize {
   readonly height: number;
 }
 
-/**
- * The most memory that its decoding takes: all of its pixels, as when it is interlaced, progressive or has to be turned. Throws as
- * readPicture does.
- */
-export async function decodedBytes(file: Uint8Array): Promise<number> {
-  if (!isKnownFormat(file)) throw unknownFormat();
+/** A part of a picture. */
+export interface Region extends PixelSize {
+  readonly left: number;
+  readonly top: number;
+}
+
+/** The field of the request that names the file. */
+export type PictureField = 'image' | 'mask';
+
+/** What a file says of its picture, turned as its EXIF orientation says. */
+export interface PictureInfo extends PixelSize {
+  /** The most memory that its decoding takes: all of its pixels, as when it is interlaced, progressive or has to be turned. */
+  readonly decodedBytes: number;
+  /** Whether it has several pictures. */
+  readonly isAnimated: boolean;
+  /** Whether it holds a latent and no picture. */
+  readonly isLatent: boolean;
+}
+
+const LATENT: PictureInfo = { width: 0, height: 0, decodedBytes: 0, isAnimated: false, isLatent: true };
+
+/** Throws LehrError `invalid-input` for what is no picture, and in the field `image` no latent either. */
+export async function inspectPicture(file: Uint8Array, field: PictureField): Promise<PictureInfo> {
+  if (field === 'image' && isLatentFile(file)) return LATENT;
+  if (!isKnownFormat(file)) throw refusedPicture(field, 'must be a PNG, JPEG or WebP file');
   try {
-    const { width, height, channels, depth, format } = await sharp(file).metadata();
+    const { autoOrient, channels, depth, format, pages = 1 } = await sharp(file).metadata();
+    const { width, height } = autoOrient;
     const pixels = width * height;
-    if (pixels > MAX_PIXELS) throw tooManyPixels();
-    return pixels * channels * (format === 'jpeg' ? JPEG_BYTES : depth === 'ushort' ? 2 : 1);
+    if (pixels > MAX_PIXELS) throw tooManyPixels(field);
+    const valueBytes = format === 'jpeg' ? JPEG_BYTES : depth === 'ushort' ? 2 : 1;
+    return {
+      width,
+      height,
+      decodedBytes: pixels * channels * valueBytes,
+      isAnimated: pages > 1,
+      isLatent: false,
+    };
   } catch (error) {
-    throw error instanceof LehrError ? error : unreadable(error);
+    throw error instanceof LehrError ? error : unreadable(field, error);
   }
 }
 
 /**
  * RGB, 8 bits, row-major, height x width x 3. Turned as the file's EXIF orientation says, put on white where it is transparent, and
- * stretched to the size, as diffusers does. Throws LehrError `invalid-input` for what is no picture.
+ * stretched to the size, as diffusers does. Throws as inspectPicture does.
  */
-export async function readPicture(file: Uint8Array, { width, height }: PixelSize): Promise<Uint8Array> {
-  if (!isKnownFormat(file)) throw unknownFormat();
-  try {
-    const pixels = await sharp(file, { limitInputPixels: MAX_PIXELS, failOn: 'error', autoOrient: true })
-      .timeout({ seconds: TIMEOUT_S })
+export const readPicture = (file: Uint8Array, { width, height }: PixelSize): Promise<Uint8Array> =>
+  decodePicture(file, 'image', (picture) =>
+    picture
       .flatten({ background: '#ffffff' })
       .toColourspace('srgb')
-      .resize(width, height, { fit: 'fill', kernel: 'lanczos3' })
-      .raw()
-      .toBuffer();
-    return new Uint8Array(pixels.buffer, pixels.byteOffset, pixels.byteLength);
+      .resize(width, height, { fit: 'fill', kernel: 'lanczos3' }),
+  );
+
+/** A part of a picture of its own size: RGB as readPicture gives it, stretched to the size. */
+export const readRegion = (
+  file: Uint8Array,
+  region: Region,
+  { width, height }: PixelSize,
+): Promise<Uint8Array> =>
+  decodePicture(file, 'image', (picture) =>
+    picture
+      .flatten({ background: '#ffffff' })
+      .toColourspace('srgb')
+      .extract(region)
+      .resize(width, height, { fit: 'fill', kernel: 'lanczos3' }),
+  );
+
+/** The picture stretched to a part of a canvas, and mirrored around it: RGB as readPicture gives it, of the size of the canvas. */
+export const readWithin = (file: Uint8Array, canvas: PixelSize, part: Region): Promise<Uint8Array> =>
+  decodePicture(file, 'image', (picture) =>
+    picture
+      .flatten({ background: '#ffffff' })
+      .toColourspace('srgb')
+      .resize(part.width, part.height, { fit: 'fill', kernel: 'lanczos3' })
+      .extend({
+        left: part.left,
+        top: part.top,
+        right: canvas.width - part.left - part.width,
+        bottom: canvas.height - part.top - part.height,
+        extendWith: 'mirror',
+      }),
+  );
+
+/** Stretches pixels of 8 bits. The kernel of a mask has no negative weights, which would leave traces of it around it. */
+export const stretched = (
+  pixels: Uint8Array,
+  from: PixelSize,
+  to: PixelSize,
+  channels: 1 | 3,
+): Promise<Uint8Array> =>
+  bytesOf(
+    sharp(pixels, { raw: { width: from.width, height: from.height, channels } })
+      .resize(to.width, to.height, { fit: 'fill', kernel: channels === 1 ? 'linear' : 'lanczos3' })
+      .toColourspace(channels === 1 ? 'b-w' : 'srgb'),
+  );
+
+/** Decodes a file and returns the bytes of what `make` makes of it. Throws as inspectPicture does. */
+export async function decodePicture(
+  file: Uint8Array,
+  field: PictureField,
+  make: (picture: Sharp) => Sharp,
+): Promise<Uint8Array> {
+  if (!isKnownFormat(file)) throw refusedPicture(field, 'must be a PNG, JPEG or WebP file');
+  try {
+    const options = { limitInputPixels: MAX_PIXELS, failOn: 'error', autoOrient: true } as const;
+    return await bytesOf(make(sharp(file, options).timeout({ seconds: TIMEOUT_S })));
   } catch (error) {
-    throw /pixel limit/i.test((error as Error).message) ? tooManyPixels(error) : unreadable(error);
+    throw /pixel limit/i.test((error as Error).message)
+      ? tooManyPixels(field, error)
+      : unreadable(field, error);
   }
 }
 
 /** Of a latent that another picture has left, in the format safetensors: 8 bytes of length, then JSON. The engine reads it. */
 export const isLatentFile = (file: Uint8Array): boolean =>
   file[8] === '{'.charCodeAt(0) && !isKnownFormat(file);
+
+/** A Gaussian blur of a mask: 8 bits, height x width. */
+export const blurred = (mask: Uint8Array, { width, height }: PixelSize, sigma: number): Promise<Uint8Array> =>
+  bytesOf(
+    sharp(mask, { raw: { width, height, channels: 1 } })
+      .blur(sigma)
+      .toColourspace('b-w'),
+  );
+
+async function bytesOf(picture: Sharp): Promise<Uint8Array> {
+  const pixels = await picture.raw().toBuffer();
+  return new Uint8Array(pixels.buffer, pixels.byteOffset, pixels.byteLength);
+}
 
 /** sharp reads SVG, PDF and more, which can refer to other files or take long to draw. */
 function isKnownFormat(file: Uint8Array): boolean {
@@ -67,15 +159,14 @@ function isKnownFormat(file: Uint8Array): boolean {
   return isPng || isJpeg || isWebp;
 }
 
-const unknownFormat = (): LehrError => refused('must be a PNG, JPEG or WebP file');
+const tooManyPixels = (field: PictureField, cause?: unknown): LehrError =>
+  refusedPicture(field, `has more than ${MAX_PIXELS} pixels`, cause);
 
-const tooManyPixels = (cause?: unknown): LehrError => refused(`has more than ${MAX_PIXELS} pixels`, cause);
+const unreadable = (field: PictureField, error: unknown): LehrError =>
+  refusedPicture(field, `cannot be read: ${(error as Error).message}`, error);
 
-const unreadable = (error: unknown): LehrError =>
-  refused(`cannot be read: ${(error as Error).message}`, error);
-
-const refused = (detail: string, cause?: unknown): LehrError =>
-  new LehrError('invalid-input', `The picture of /input/image ${detail}.`, {
-    problems: [{ pointer: '/input/image', detail }],
+export const refusedPicture = (field: PictureField, detail: string, cause?: unknown): LehrError =>
+  new LehrError('invalid-input', `The picture of /input/${field} ${detail}.`, {
+    problems: [{ pointer: `/input/${field}`, detail }],
     cause,
   });

@@ -4,7 +4,7 @@
  */
 import type { PriorityClass } from '@lehr/shared';
 import { MemorySupply, type SlotRequest, Slots } from '../audio/slots.ts';
-import { decodedBytes, isLatentFile, type PixelSize, readPicture } from './picture-input.ts';
+import { inspectPicture, type PictureField, type PictureInfo } from './picture-input.ts';
 
 export interface PictureReaderOptions {
   /** The largest file, bytes. */
@@ -15,18 +15,16 @@ export interface PictureReaderOptions {
   readonly decodedBytes: number;
 }
 
-export interface PictureToRead {
+export interface PictureToRead<Result> {
+  readonly field: PictureField;
   readonly fetch: () => Promise<Uint8Array>;
-  /** The size of the job. */
-  readonly size: PixelSize;
+  /** Makes of the file what is wanted of it. The memory of one decoding is reserved for it. */
+  readonly decode: (file: Uint8Array, info: PictureInfo) => Promise<Result>;
   /** Owners take turns, within each class. */
   readonly owner: string;
   readonly priority?: PriorityClass;
   readonly signal: AbortSignal;
 }
-
-/** What a job begins at: pixels as readPicture gives them, or the file of a latent. */
-export type Beginning = { readonly image: Uint8Array } | { readonly latent: Uint8Array };
 
 /** Half of the threads of libuv, which also encode results and resolve names. */
 const DECODINGS = 2;
@@ -46,28 +44,33 @@ export class PictureReader {
     this.#decodings = new Slots(DECODINGS, this.#decodeMemory);
   }
 
-  /** Rejects as readPicture and `fetch` do, and with the reason of the signal when it aborts before a turn. */
-  read({ fetch, size, priority = 'interactive', signal, ...of }: PictureToRead): Promise<Beginning> {
+  /** What `decode` gives. Rejects as it, `fetch` and inspectPicture do, and with the reason of the signal when it aborts before a turn. */
+  read<Result>({
+    field,
+    fetch,
+    decode,
+    priority = 'interactive',
+    signal,
+    ...of
+  }: PictureToRead<Result>): Promise<Result> {
     const owner = `${of.owner} ${priority}`;
     const file = { owner, size: this.#fileBytes, priority };
     return this.#within(this.#files, this.#fileMemory, file, signal, async () => {
       const bytes = await fetch();
-      if (isLatentFile(bytes)) return { latent: bytes };
-      const decoded = { owner, size: await decodedBytes(bytes), priority };
-      return this.#within(this.#decodings, this.#decodeMemory, decoded, signal, () =>
-        readPicture(bytes, size).then((image) => ({ image })),
-      );
+      const info = await inspectPicture(bytes, field);
+      const decoded = { owner, size: info.decodedBytes, priority };
+      return this.#within(this.#decodings, this.#decodeMemory, decoded, signal, () => decode(bytes, info));
     });
   }
 
-  #within(
+  #within<Result>(
     slots: Slots,
     memory: MemorySupply,
     request: SlotRequest,
     signal: AbortSignal,
-    task: () => Promise<Beginning>,
-  ): Promise<Beginning> {
-    const freed = async (): Promise<Beginning> => {
+    task: () => Promise<Result>,
+  ): Promise<Result> {
+    const freed = async (): Promise<Result> => {
       try {
         return await task();
       } finally {

@@ -20,9 +20,10 @@ import { inPart } from '@lehr/shared/tracing';
 import type { DiffusionSample, PromptCuts, SampleId } from '../../engine/protocol/messages.ts';
 import { encodeImage } from '../delivery/image-file.ts';
 import type { OutputStore } from '../delivery/output-store.ts';
+import { type Edit, openEdit, type Pixels, type ReadField } from './edit.ts';
 import { JobRun, type SampleResult, type SampleRun } from './job-run.ts';
 import type { FetchMedia } from './media-source.ts';
-import type { Beginning, PictureReader } from './picture-reader.ts';
+import type { PictureReader } from './picture-reader.ts';
 import { deviceMsOf, type PictureTimes, timingsOf, totalOf } from './timeline.ts';
 
 interface Picture {
@@ -58,6 +59,8 @@ export class PictureRun extends JobRun {
   readonly #fetchMedia: FetchMedia;
   readonly #pictures: PictureParts['pictures'];
   readonly #readCheckpoints: PictureParts['readCheckpoints'];
+  /** The picture that it begins at, once it is read. */
+  #edit: Edit | undefined;
 
   constructor(
     claim: Claim,
@@ -108,8 +111,8 @@ export class PictureRun extends JobRun {
   }
 
   async begin(): Promise<readonly SampleRun[]> {
-    const beginning = await this.#readImage();
-    for (const sample of this.samples) sample.request = { ...sample.request, ...beginning };
+    if (this.#input.image) this.#edit = await openEdit(this.#input, this.#readField);
+    for (const sample of this.samples) sample.request = { ...sample.request, ...this.#edit?.start };
     const checkpoints = await this.#readCheckpoints(this.record);
     for (const [index, sample] of this.samples.entries()) {
       const checkpoint = checkpoints.get(index);
@@ -118,28 +121,29 @@ export class PictureRun extends JobRun {
     return this.samples;
   }
 
-  /** The picture that the job begins at. */
-  async #readImage(): Promise<Beginning | undefined> {
-    const { image } = this.#input;
-    if (!image) return undefined;
+  readonly #readField: ReadField = async (field, decode, file) => {
     const { signal, span } = this;
+    const source = this.#input[field];
+    if (!source) throw new Error(`The job has no ${field}. This is a bug in Lehr.`);
     return this.#pictures.read({
-      fetch: () => inPart(span, 'fetch picture', () => this.#fetchMedia('picture', image, signal)),
-      size: this.#input,
+      field,
+      fetch: async () =>
+        file ?? inPart(span, 'fetch picture', () => this.#fetchMedia('picture', source, signal)),
+      decode,
       owner: this.record.tenant,
       priority: this.record.priority,
       signal,
     });
-  }
+  };
 
   async addResult(sample: SampleRun, result: SampleResult): Promise<readonly SampleRun[]> {
     if (result.type !== 'finished')
       throw new Error(`A picture ended as ${result.type}. This is a bug in Lehr.`);
     const index = this.samples.indexOf(sample as PictureSample);
     const { request, submittedAt } = this.samples[index];
-    const { width, height, pixels, latent, batchSize, cuts, timings } = result;
-    const file = await inPart(this.span, 'encode file', () =>
-      encodeImage({ data: pixels, width, height }, this.#input.output_format, this.#embedded(request)),
+    const { pixels: data, latent, batchSize, cuts, timings } = result;
+    const { file, width, height } = await inPart(this.span, 'encode file', () =>
+      this.#finished({ data, width: result.width, height: result.height }, request),
     );
     const encodedAt = this.#clock.monotonic();
     const key = this.outputKey(`${index}.${file.extension}`);
@@ -167,8 +171,17 @@ export class PictureRun extends JobRun {
     return [];
   }
 
+  /** The file of a drawn picture, and the size of that. */
+  #finished(drawn: Pixels, request: DiffusionSample) {
+    const encode = async (pixels: Pixels) => {
+      const file = await encodeImage(pixels, this.#input.output_format, this.#embedded(request));
+      return { file, width: pixels.width, height: pixels.height };
+    };
+    return this.#edit ? this.#edit.finish(drawn, encode) : encode(drawn);
+  }
+
   /** What the file says of its making. */
-  #embedded({ seed, steps, sampler, guidance, prompt, negativePrompt }: DiffusionSample) {
+  #embedded({ seed, steps, sampler, guidance, mask, prompt, negativePrompt }: DiffusionSample) {
     const { strength, denoising_start, denoising_end, hires } = this.#input;
     const { id: job, model } = this.record;
     const prompts = this.#input.embed_prompt && { prompt, negative_prompt: negativePrompt };
@@ -183,6 +196,7 @@ export class PictureRun extends JobRun {
       ...(denoising_start !== undefined && { denoising_start }),
       ...(denoising_end !== undefined && { denoising_end }),
       ...(hires && { hires }),
+      ...(mask && { masked: true }),
       ...prompts,
     };
   }
@@ -257,6 +271,7 @@ const sampleOf = (record: JobRecord, input: TextToImageInput, index: number): Di
   ...(input.denoising_start !== undefined && { denoisingStart: input.denoising_start }),
   ...(input.denoising_end !== undefined && { denoisingEnd: input.denoising_end }),
   ...(input.hires && { hires: { ...input.hires, lane: secondLane(record.queue, input.hires) } }),
+  ...(input.mask_fill === 'latent_noise' && { noiseUnderMask: true }),
   maxBatchMates: Number.MAX_SAFE_INTEGER,
   // A picture that is done need not be computed again for the others.
   ...(input.n > 1 && { checkpointAtEnd: true }),

@@ -17,7 +17,7 @@ const UNSUPPORTED_COMPONENTS: Readonly<Record<string, string>> = {
 };
 
 const SUPPORTED =
-  'Lehr runs Stable Diffusion 1.x, 2.x and XL, their Turbo and LCM forms, and the refiner of XL';
+  'Lehr runs Stable Diffusion 1.x, 2.x and XL, their Turbo, LCM and inpainting forms, and the refiner of XL';
 
 /** A component is a pair of library and class, both null when the pipeline does without. */
 const IndexSchema = z.looseObject({
@@ -30,6 +30,7 @@ type ModelIndex = z.output<typeof IndexSchema>;
 
 const UnetSchema = z.looseObject({
   in_channels: size.nullish(),
+  out_channels: size.nullish(),
   cross_attention_dim: z.union([size, z.array(size)]).nullish(),
   /** Height and width of a latent at the native size. */
   sample_size: z.union([size, z.tuple([size, size])]).nullish(),

@@ -86,10 +86,11 @@ async function openParts(
   const vaeSession = await loadDecoder();
   const vae = await openVae(vaeSession, vaeConfig(config));
   const pictureInput = await openPictureInput(folder, vaeConfig(config), vae, runtime, options);
-  if (isRefinerConfig(config) && !pictureInput.encoder) {
+  if ((isRefinerConfig(config) || unet.readsMask) && !pictureInput.encoder) {
+    const kind = unet.readsMask ? 'an inpainting model' : 'a refiner';
     throw new LehrError(
       'model-unavailable',
-      `${folder} is a refiner, which needs pictures: ${pictureInput.reason}.`,
+      `${folder} is ${kind}, which needs pictures: ${pictureInput.reason}.`,
     );
   }
 
@@ -127,7 +128,8 @@ function graphsOf(config: DiffusionConfig): string[] {
 function unetSizes({ unet, textEncoder, textEncoder2 }: DiffusionConfig) {
   const width = unet.cross_attention_dim;
   return {
-    latentChannels: unet.in_channels ?? undefined,
+    inputChannels: unet.in_channels ?? undefined,
+    latentChannels: unet.out_channels ?? undefined,
     // A list has one width per block; in Stable Diffusion they are all equal.
     embeddingDim: (Array.isArray(width) ? width[0] : width) ?? undefined,
     conditions: {
@@ -146,7 +148,12 @@ const REFINER_TIME_IDS = 5;
 function conditioningOf({ unet: config, zeroesEmptyNegative }: DiffusionConfig, unet: Unet): Conditioning {
   // A model that was distilled with guidance takes no second row, also where its export left out the scale.
   const isDistilled = unet.conditions.has('timestep_cond') || Boolean(config.time_cond_proj_dim);
-  return { guidance: isDistilled ? 'embedded' : 'rows', lengths: unet.conditions, zeroesEmptyNegative };
+  return {
+    guidance: isDistilled ? 'embedded' : 'rows',
+    lengths: unet.conditions,
+    zeroesEmptyNegative,
+    readsMask: unet.readsMask,
+  };
 }
 
 /** The defaults of diffusers' AutoencoderKL and of SDXL, for folders written before the field existed. */
@@ -189,12 +196,10 @@ function checkFit(folder: string, textEncoder: PromptEncoder, unet: Unet, vae: V
     const widths = `${textEncoder.pooledDim ?? 'not there'}, its unet takes ${pooledDim ?? 'none'}`;
     throw new LehrError('model-unavailable', `The pooled prompt embeddings of ${folder} are ${widths}.`);
   }
-  if (unet.latentChannels !== vae.latentChannels) {
-    const channels = `${unet.latentChannels} channels, its vae_decoder takes ${vae.latentChannels}`;
-    const hint =
-      unet.latentChannels > vae.latentChannels
-        ? ' A UNet for inpainting or editing needs a picture as input.'
-        : '';
+  const { inputChannels, latentChannels } = unet;
+  if (latentChannels !== vae.latentChannels || (inputChannels !== latentChannels && !unet.readsMask)) {
+    const channels = `${inputChannels} channels, its vae_decoder takes ${vae.latentChannels}`;
+    const hint = inputChannels > vae.latentChannels ? ' A UNet for editing needs a picture as input.' : '';
     throw new LehrError('model-unavailable', `The latents of ${folder} have ${channels}.${hint}`);
   }
 }

@@ -144,7 +144,7 @@ const predictionsOf = async (
 
 /** A row of synthetic values. */
 export const probeRow = (unet: Unet, size: LatentSize, tokens: number, timestep: number): UnetRow => ({
-  latent: wave(unet.latentChannels * size.height * size.width),
+  latent: wave(unet.inputChannels * size.height * size.width),
   promptEmbedding: wave(tokens * unet.embeddingDim),
   conditions: Object.fromEntries([...unet.conditions].map(([name, length]) => [name, wave(length)])),
   timestep,

@@ -109,10 +109,12 @@ export class Checkpoints {
 
 /** Digest of everything that the latents of a sample depend on. */
 function identityOf(request: DiffusionSample, weights: string): string {
-  const { id, lane, priority, maxBatchMates, checkpoint, checkpointAtEnd, image, latent, ...input } = request;
+  const { id, lane, priority, maxBatchMates, checkpoint, checkpointAtEnd, image, latent, mask, ...input } =
+    request;
   const sorted = Object.entries(input).sort(([a], [b]) => (a < b ? -1 : 1));
   const hash = createHash('sha256').update(JSON.stringify([weights, sorted]));
   if (image) hash.update(image);
   if (latent) hash.update(latent);
+  if (mask) hash.update(mask);
   return hash.digest('hex');
 }

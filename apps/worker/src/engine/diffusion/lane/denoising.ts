@@ -2,12 +2,25 @@
 import type { DiffusionSample } from '../../protocol/messages.ts';
 import { decodeCheckpoint, encodeCheckpoint, UnusableCheckpoint } from '../checkpoint.ts';
 import { decodeLatent, encodeLatent, type NoisyLatent } from '../latent-file.ts';
+import { latentMask, MaskedLatent } from '../masked-latent.ts';
 import { type ModelOutput, predictedClean } from '../model-output.ts';
 import { SeededNoise } from '../noise.ts';
 import { createSamplerRun } from '../samplers/index.ts';
-import type { SamplerRun } from '../samplers/sampler.ts';
+import { CLEAN, type DrawNoise, type SamplerRun } from '../samplers/sampler.ts';
 import type { SchedulerConfig } from '../scheduler-config.ts';
-import { drawLatent, type EncodedPicture } from '../vae-encoder.ts';
+import { drawLatent, type EncodedPicture, type VaeEncoder } from '../vae-encoder.ts';
+
+/** The picture of a sample as the VAE encodes it, and without what is masked; what its model does not need is not there. */
+interface EncodedStart {
+  readonly picture?: EncodedPicture;
+  readonly masked?: EncodedPicture;
+}
+
+/** Noise for what is under the mask, and what keeps the rest. */
+interface NoisyStart {
+  readonly kept?: MaskedLatent | undefined;
+  readonly spare?: Float32Array | undefined;
+}
 
 /** `[channels, height, width]`. */
 type LatentShape = NoisyLatent['shape'];
@@ -20,18 +33,24 @@ export class Denoising {
   wantsPreview = false;
   readonly #run: SamplerRun;
   readonly #noise: SeededNoise;
-  readonly #input: Float32Array;
+  /** The scaled latent, and what the model reads beside it. */
+  #input: Float32Array;
+  readonly #readsMask: boolean;
   readonly #config: SchedulerConfig;
   /** Whether a picture that it begins at gets noise: what it begins at in the middle of a schedule has its noise. */
   readonly #addsNoise: boolean;
+  readonly #request: DiffusionSample;
+  #masked: MaskedLatent | undefined;
   #preview: Float32Array | undefined;
   /** Calls that were made before, and their number in the last checkpoint. */
   #resumedAt = 0;
   #checkpointedAt = 0;
 
   /** Throws LehrError `invalid-input` when the sampler cannot make this many steps, and for a latent that is none or of another shape. */
-  constructor(request: DiffusionSample, config: SchedulerConfig, shape: LatentShape) {
+  constructor(request: DiffusionSample, config: SchedulerConfig, shape: LatentShape, readsMask = false) {
     this.#config = config;
+    this.#readsMask = readsMask;
+    this.#request = request;
     this.shape = shape;
     const latentLength = shape[0] * shape[1] * shape[2];
     const { sampler: name, steps, strength, denoisingStart: start, denoisingEnd: end } = request;
@@ -80,10 +99,68 @@ export class Denoising {
     return this.#run.timesteps[this.#run.call];
   }
 
-  /** Begins at a picture. Noise is drawn in the order of diffusers: for the encoder, then for the first step. */
-  beginAt(picture: EncodedPicture): void {
-    drawLatent(picture, this.latent, this.#noise.draw);
-    this.#addNoise();
+  /** Whether it needs its picture before its next call: to begin there, and with a mask also to go on. */
+  get needsPicture(): boolean {
+    const { image, mask } = this.#request;
+    return image !== undefined && (this.call === 0 || (mask !== undefined && this.callsLeft > 0));
+  }
+
+  /** What `beginAt` takes. */
+  async encodeStart(encoder: Pick<VaeEncoder, 'encode'>): Promise<EncodedStart> {
+    const { image = new Uint8Array(), mask, strength } = this.#request;
+    const beginsInNoise = this.#readsMask && strength === 1;
+    return {
+      ...(!beginsInNoise && { picture: await encoder.encode(image, this.#request) }),
+      ...(this.#readsMask && { masked: await encoder.encode(image, this.#request, mask) }),
+    };
+  }
+
+  /** Takes its picture. Noise is drawn in the order of diffusers: for the encoder, for the first step, and for the masked picture. */
+  beginAt({ picture, masked }: EncodedStart): void {
+    const { seed, mask, noiseUnderMask } = this.#request;
+    const { draw } = this.call > 0 ? new SeededNoise(seed) : this.#noise;
+    const original = picture && this.#drawn(picture, draw);
+    // What begins in the middle of the schedule has its noise, and no mask.
+    const noise = this.#addsNoise ? draw(this.latent.length) : undefined;
+    const size = (masked ?? picture)?.size;
+    const weights = mask && size && latentMask(mask, this.#request, size);
+    const kept = weights && original && noise && new MaskedLatent(weights, original, noise);
+    if (weights && masked) this.#readMask(weights, this.#drawn(masked, draw));
+    else this.#masked = kept;
+    // diffusers encodes the masked picture also where nothing reads it.
+    const spare = mask && (!masked || noiseUnderMask) ? draw(this.latent.length) : undefined;
+    if (this.call === 0) this.#begin(original, noise, noiseUnderMask ? { kept, spare } : {});
+  }
+
+  #drawn(picture: EncodedPicture, draw: DrawNoise): Float32Array {
+    const latent = new Float32Array(this.latent.length);
+    drawLatent(picture, latent, draw);
+    return latent;
+  }
+
+  #begin(
+    original: Float32Array | undefined,
+    noise: Float32Array | undefined,
+    { kept, spare }: NoisyStart,
+  ): void {
+    const { mask, strength } = this.#request;
+    // As diffusers' inpainting, but not its image to image: at full strength, nothing of the picture is left under the mask.
+    if (noise && (!original || (mask && strength === 1))) {
+      this.latent.set(noise.map((value) => value * this.#run.initNoiseSigma));
+      return;
+    }
+    this.latent.set(spare ?? original ?? this.latent);
+    kept?.keepOriginal(this.latent, CLEAN);
+    if (noise) this.#run.addNoise(this.latent, noise);
+  }
+
+  /** The model reads them beside the latent in every call. */
+  #readMask(mask: Float32Array, masked: Float32Array): void {
+    const { length } = this.latent;
+    const input = new Float32Array(length + mask.length + masked.length);
+    input.set(mask.map(Math.round), length);
+    input.set(masked, length + mask.length);
+    this.#input = input;
   }
 
   /** Begins at what another run has left. */
@@ -105,8 +182,12 @@ export class Denoising {
 
   /** What the model reads in the next call. */
   nextInput(): Float32Array {
-    this.#run.scaleModelInput(this.latent, this.#input);
+    this.#run.scaleModelInput(this.latent, this.#scaledLatent);
     return this.#input;
+  }
+
+  get #scaledLatent(): Float32Array {
+    return this.#input.subarray(0, this.latent.length);
   }
 
   /** Asks for the noise of the next step before it is needed; returns memory for the noise thread, when there is anything to draw. */
@@ -117,10 +198,13 @@ export class Denoising {
   /** Makes a step from the model's output for `nextInput`. False when that is not finite; no further step can be made then. */
   advance(output: ModelOutput): boolean {
     if (this.wantsPreview) {
-      this.#preview = predictedClean(this.#config, this.timestep, this.#input, output);
+      this.#preview = predictedClean(this.#config, this.timestep, this.#scaledLatent, output);
+      this.#masked?.keepOriginal(this.#preview, CLEAN);
       this.wantsPreview = false;
     }
-    return this.#run.step(output, this.latent, this.#noise.draw);
+    if (!this.#run.step(output, this.latent, this.#noise.draw)) return false;
+    this.#masked?.keepOriginal(this.latent, this.#run.level);
+    return true;
   }
 
   /** The clean latent that the last step predicted, if a preview was asked for; returned once. */

@@ -95,6 +95,7 @@ export class DiffusionLanes extends ModelLanes<OpenModel, DiffusionSample, Lane>
     const { model } = this.opened(request.model);
     refuseOtherSize(model.onlySize, request);
     if (request.image) this.#encoder(request);
+    if (model.conditioning.readsMask && !request.mask) throw needsMask(request.model);
     refuseSecondPass(model, request);
     const arrivedAt = this.parts.clock.monotonic();
     let sample = newSample(model, request, arrivedAt);
@@ -104,7 +105,7 @@ export class DiffusionLanes extends ModelLanes<OpenModel, DiffusionSample, Lane>
       sample = this.#checkpoints.resume(sample, checkpoint, request.hires && second);
       if (sample.first) this.#changeLane(sample);
     }
-    if (sample.needsPicture) {
+    if (sample.denoising.needsPicture) {
       this.#encodes.submit(sample);
     } else if (sample.denoising.callsLeft > 0) {
       this.#join(sample);
@@ -138,7 +139,7 @@ export class DiffusionLanes extends ModelLanes<OpenModel, DiffusionSample, Lane>
       const { model } = this.opened(request.model);
       const second = newSample(model, secondRequest(request, enlarged(first, pixels)), arrivedAt, first);
       this.#changeLane(second);
-      if (second.needsPicture) this.#encodes.submit(second);
+      if (second.denoising.needsPicture) this.#encodes.submit(second);
       else this.#join(second);
     } catch (error) {
       const failure = toPlainError(error, 'engine-failed');
@@ -195,6 +196,13 @@ export class DiffusionLanes extends ModelLanes<OpenModel, DiffusionSample, Lane>
       onStepped: (samples) => this.#checkpoints?.stepped(samples),
     });
   }
+}
+
+function needsMask(model: string): LehrError {
+  const detail = `is missing: ${model} is an inpainting model, which draws a part of a picture again`;
+  return new LehrError('invalid-input', `/input/mask ${detail}.`, {
+    problems: [{ pointer: '/input/mask', detail }],
+  });
 }
 
 /** Of a full step of a lane. A lane then makes its next step at most 1.3 steps after one. */

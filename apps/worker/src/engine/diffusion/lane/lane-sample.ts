@@ -46,7 +46,7 @@ export class LaneSample implements LaneMember {
   ) {
     this.request = request;
     this.arrivedAt = arrivedAt;
-    this.denoising = new Denoising(request, config, shape);
+    this.denoising = new Denoising(request, config, shape, conditioning.readsMask);
     const isWhole = request.denoisingStart === undefined && request.denoisingEnd === undefined;
     this.ownSteps = isWhole ? stepsMade(request) : this.denoising.callsLeft;
     const { hires, sampler } = request;
@@ -82,11 +82,6 @@ export class LaneSample implements LaneMember {
 
   get maxBatchMates(): number {
     return this.request.maxBatchMates;
-  }
-
-  /** Whether its latent is still to be made from a picture. */
-  get needsPicture(): boolean {
-    return this.request.image !== undefined && this.denoising.call === 0;
   }
 
   get batchSize(): number {

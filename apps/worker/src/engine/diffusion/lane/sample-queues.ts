@@ -67,7 +67,7 @@ export class EncodeQueue extends SampleQueue<EncodeQueueOptions> {
     this.announce([sample]);
     const begunAt = clock.monotonic();
     try {
-      const picture = await encoderOf(request).encode(request.image ?? new Uint8Array(), request);
+      const picture = await sample.denoising.encodeStart(encoderOf(request));
       if (!this.cancel(request.id)) return;
       sample.denoising.beginAt(picture);
       sample.deviceMs += clock.monotonic() - begunAt;

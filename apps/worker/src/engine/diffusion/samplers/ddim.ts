@@ -6,7 +6,7 @@ import {
   type NoiseSchedule,
   wholeTimesteps,
 } from '../noise-schedule.ts';
-import { firstCall, type SamplerKind, type SamplerSetup, spacingOptions } from './sampler.ts';
+import { firstCall, latentLevel, type SamplerKind, type SamplerSetup, spacingOptions } from './sampler.ts';
 
 /** DDIM, arXiv 2010.02502 eq. 12 and 16. Draws noise on every step if `eta` > 0. */
 export const ddim: SamplerKind = {
@@ -20,9 +20,8 @@ export const ddim: SamplerKind = {
 
   rule(setup, { timesteps }) {
     const { config, schedule, eta } = setup;
-    const first = levelAt(schedule, timesteps[0]);
     return {
-      start: { picture: first.alpha, noise: first.sigma },
+      level: (call) => latentLevel(levelAt(schedule, timesteps[call])),
       historyLength: 0,
       drawsNoise: () => eta > 0,
 

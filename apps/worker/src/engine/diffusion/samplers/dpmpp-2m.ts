@@ -9,6 +9,7 @@ import {
 } from '../noise-schedule.ts';
 import {
   firstCall,
+  latentLevel,
   type SamplerKind,
   type SamplerPlan,
   type SamplerSetup,
@@ -40,9 +41,8 @@ function dpmpp({ karras, stochastic }: Variant): SamplerKind {
     plan: (setup) => multistepPlan(setup, karras),
 
     rule({ config }, { sigmas }) {
-      const first = levelOfSigma(sigmas[0]);
       return {
-        start: { picture: first.alpha, noise: first.sigma },
+        level: (call) => latentLevel(levelOfSigma(sigmas[call])),
         historyLength: 1,
         drawsNoise: () => stochastic,
 

@@ -47,7 +47,7 @@ function eulerPlan(setup: SamplerSetup): SamplerPlan {
 /** Euler's latents are `picture + sigma * noise`; the model gets them scaled to unit variance. */
 function eulerLatent(sigmas: readonly number[]): Omit<SamplerRule, 'update'> {
   return {
-    start: { picture: 1, noise: sigmas[0] },
+    level: (call) => ({ picture: 1, noise: sigmas[call] }),
     historyLength: 0,
     inputScale: (call) => levelOfSigma(sigmas[call]).alpha,
   };

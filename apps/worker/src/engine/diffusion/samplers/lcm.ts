@@ -1,6 +1,6 @@
 import { cleanMix, refusePureNoise } from '../model-output.ts';
 import { lcmTimesteps, levelAt, levelOfAlphaCumprod } from '../noise-schedule.ts';
-import type { SamplerKind } from './sampler.ts';
+import { latentLevel, type SamplerKind } from './sampler.ts';
 
 /** Standard deviation of the data in the boundary condition, as in the distillation. */
 const SIGMA_DATA = 0.5;
@@ -25,9 +25,8 @@ export const lcm: SamplerKind = {
   },
 
   rule({ config, schedule }, { timesteps }) {
-    const first = levelAt(schedule, timesteps[0]);
     return {
-      start: { picture: first.alpha, noise: first.sigma },
+      level: (call) => latentLevel(levelAt(schedule, timesteps[call])),
       historyLength: 0,
       drawsNoise: (call) => call < timesteps.length - 1,
 

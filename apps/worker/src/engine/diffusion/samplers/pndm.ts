@@ -1,7 +1,7 @@
 import { noiseMix } from '../model-output.ts';
 import { levelAt, type NoiseLevel, wholeTimesteps } from '../noise-schedule.ts';
 import { levelBelow, stride } from './ddim.ts';
-import { firstCall, type SamplerKind, spacingOptions } from './sampler.ts';
+import { firstCall, latentLevel, type SamplerKind, spacingOptions } from './sampler.ts';
 
 /**
  * Weights of this call's output and of the earlier ones, newest first: Adams-Bashforth of increasing order. The second call
@@ -38,9 +38,8 @@ export const pndm: SamplerKind = {
 
   rule(setup, { timesteps }) {
     const { config, schedule } = setup;
-    const first = levelAt(schedule, timesteps[0]);
     return {
-      start: { picture: first.alpha, noise: first.sigma },
+      level: (call) => latentLevel(levelAt(schedule, timesteps[call])),
       historyLength: 3,
 
       update(call, output, latent, [third, second, last]) {

@@ -5,7 +5,7 @@
 
 import { LehrError } from '@lehr/shared';
 import { ModelOutput } from '../model-output.ts';
-import type { NoiseSchedule, SpacingOptions } from '../noise-schedule.ts';
+import type { NoiseLevel, NoiseSchedule, SpacingOptions } from '../noise-schedule.ts';
 import type { SchedulerConfig, Spacing } from '../scheduler-config.ts';
 
 export { SAMPLER_NAMES, type SamplerName } from '@lehr/shared';
@@ -20,6 +20,17 @@ export interface SamplerState {
   /** What a multistep sampler keeps of earlier calls, each as long as the latent; each sampler has its own order. */
   readonly history: readonly Float32Array[];
 }
+
+/** A latent is `picture * clean latent + noise * unit noise`. */
+export interface LatentLevel {
+  readonly picture: number;
+  readonly noise: number;
+}
+
+export const latentLevel = ({ alpha, sigma }: NoiseLevel): LatentLevel => ({ picture: alpha, noise: sigma });
+
+/** After the last call. */
+export const CLEAN: LatentLevel = { picture: 1, noise: 0 };
 
 export interface SamplerRun {
   /** The timestep of every model call, in order; PNDM makes one more call than steps. */
@@ -37,12 +48,14 @@ export interface SamplerRun {
    * cannot continue then, except from an earlier state.
    */
   step(output: ModelOutput | Float32Array, latent: Float32Array, drawNoise: DrawNoise): boolean;
-  /** Image to image: adds unit `noise` to a clean `latent`, in place, up to the level of the first call. */
+  /** Image to image: adds unit `noise` to a clean `latent`, in place, up to the level of the next call; nothing when none is left. */
   addNoise(latent: Float32Array, noise: Float32Array): void;
   /** Whether its noisy latents are `picture + sigma * noise`, as those of Euler, and not of unit variance. */
   readonly hasSigmaUnits: boolean;
   /** Changes a noisy `latent` of a run with the other units to those of this run, at the level of its first call. */
   convertUnits(latent: Float32Array): void;
+  /** What a latent of the next call holds of a clean latent and of unit noise. */
+  readonly level: LatentLevel;
   /** A copy of the state. Stochastic runs also need the state of their noise stream to continue. */
   state(): SamplerState;
   /** Continues from a `state()` of a run with the same options. Throws LehrError `internal` for any other state. */
@@ -91,8 +104,8 @@ export interface SamplerPlan {
 }
 
 export interface SamplerRule {
-  /** Image to image: the first latent is `picture * clean latent + noise * unit noise`. */
-  readonly start: { readonly picture: number; readonly noise: number };
+  /** Of the latent that a call reads. */
+  level(call: number): LatentLevel;
   /** Number of latents kept from call to call; all zero at the start. */
   readonly historyLength: number;
   /** Factor on the latent in the model's input; 1 when absent. */
@@ -165,10 +178,14 @@ export class PlannedRun implements SamplerRun {
     return read.isFinite;
   }
 
+  get level(): LatentLevel {
+    return this.#call < this.timesteps.length ? this.#rule.level(this.#call) : CLEAN;
+  }
+
   addNoise(latent: Float32Array, noise: Float32Array): void {
     this.#expect(latent, noise);
-    const { start } = this.#rule;
-    for (let i = 0; i < latent.length; i++) latent[i] = start.picture * latent[i] + start.noise * noise[i];
+    const { level } = this;
+    for (let i = 0; i < latent.length; i++) latent[i] = level.picture * latent[i] + level.noise * noise[i];
   }
 
   get hasSigmaUnits(): boolean {
@@ -176,8 +193,8 @@ export class PlannedRun implements SamplerRun {
   }
 
   convertUnits(latent: Float32Array): void {
-    const { start, inputScale } = this.#rule;
-    const factor = inputScale ? 1 / inputScale(0) : start.picture;
+    const { level, inputScale } = this.#rule;
+    const factor = inputScale ? 1 / inputScale(0) : level(0).picture;
     for (let i = 0; i < latent.length; i++) latent[i] *= factor;
   }
 

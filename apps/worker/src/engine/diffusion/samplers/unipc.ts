@@ -1,7 +1,7 @@
 import { cleanMix } from '../model-output.ts';
 import { levelOfSigma } from '../noise-schedule.ts';
 import { logSnr, multistepPlan } from './dpmpp-2m.ts';
-import type { SamplerKind } from './sampler.ts';
+import { latentLevel, type SamplerKind } from './sampler.ts';
 
 /**
  * UniPC of order 2, arXiv 2302.04867 algorithms 1 and 2, with B(h) = e^h - 1 ("bh2"), on predicted clean latents. Each call
@@ -12,10 +12,9 @@ export const unipc: SamplerKind = {
   plan: (setup) => multistepPlan(setup, setup.config.useKarrasSigmas),
 
   rule({ config }, { sigmas }) {
-    const first = levelOfSigma(sigmas[0]);
     const order = (call: number) => Math.min(2, call + 1, sigmas.length - 1 - call);
     return {
-      start: { picture: first.alpha, noise: first.sigma },
+      level: (call) => latentLevel(levelOfSigma(sigmas[call])),
       historyLength: 3,
 
       // History: the predicted clean latents of the call before last and of the last call, and its corrected latent.

@@ -1,0 +1,81 @@
+/** The fields of a request that draws a part of its picture again, or more around it: their defaults, and what they need. */
+import {
+  type DiffusionModelEntry,
+  editStrength,
+  FAMILY_TRAITS,
+  type FieldProblem,
+  pictureReference,
+  type TextToImageInput,
+  type TextToImageRequest,
+} from '@lehr/shared';
+import type { PictureSize } from './picture-size.ts';
+
+type EditFields = Pick<TextToImageInput, 'mask_blur' | 'mask_fill' | 'only_masked' | 'expand'>;
+
+/** Whether a part of the picture is kept. */
+const isEdit = ({ mask, expand }: TextToImageRequest): boolean => mask !== undefined || expand !== undefined;
+
+/** Stored only of an edit. Where the mask is, is found afterwards. */
+export function editFields(request: TextToImageRequest): EditFields {
+  if (!isEdit(request)) return {};
+  const { mask_blur = 0, mask_fill = 'original', only_masked, expand } = request;
+  return { mask_blur, mask_fill, ...(only_masked && { only_masked }), ...(expand && { expand }) };
+}
+
+/** Undefined for a picture that begins at noise, or in the middle of the schedule. */
+export function strengthOf(request: TextToImageRequest, { family }: DiffusionModelEntry): number | undefined {
+  const { image, strength, mask_fill = 'original', denoising_start: start = 0 } = request;
+  if (image === undefined || start > 0) return undefined;
+  const traits = FAMILY_TRAITS[family];
+  return strength ?? (isEdit(request) && !traits.needsMask ? editStrength(mask_fill) : traits.strength);
+}
+
+/** Whether the size of its picture is that of the job, where the model allows it. */
+export const takesPictureSize = (request: TextToImageRequest): boolean =>
+  isEdit(request) &&
+  [request.only_masked, request.width, request.height].every((field) => field === undefined);
+
+/** The size of such a job: that of its picture and what is drawn around it. */
+export function editedSize(
+  request: TextToImageRequest,
+  picture: PictureSize | undefined,
+): PictureSize | undefined {
+  if (!picture || !takesPictureSize(request)) return undefined;
+  const { left = 0, right = 0, top = 0, bottom = 0 } = request.expand ?? {};
+  return { width: picture.width + left + right, height: picture.height + top + bottom };
+}
+
+const problem = (field: string, detail: string): FieldProblem => ({ pointer: `/input/${field}`, detail });
+
+/** Each field and what it needs beside it. */
+export function editProblems(
+  request: TextToImageRequest,
+  { name, family }: DiffusionModelEntry,
+): FieldProblem[] {
+  const { image, mask, expand } = request;
+  const needs = (field: keyof TextToImageRequest, is: boolean, what: string): FieldProblem[] =>
+    request[field] === undefined || is ? [] : [problem(field, `needs ${what}`)];
+  const problems = [
+    ...needs('mask', image !== undefined, 'an image'),
+    ...needs('expand', image !== undefined, 'an image'),
+    ...needs('mask_blur', isEdit(request), 'a mask, or expand'),
+    ...needs('mask_fill', isEdit(request), 'a mask, or expand'),
+    ...needs('only_masked', mask !== undefined, 'a mask'),
+  ];
+  if (image !== undefined && FAMILY_TRAITS[family].needsMask && !isEdit(request)) {
+    problems.push(problem('mask', `is missing: ${name} is an inpainting model; it needs a mask, or expand`));
+  }
+  if (isEdit(request)) {
+    if (image !== undefined && pictureReference(image)?.field === 'latent')
+      problems.push(problem('image', 'is a latent, of which no part can be kept'));
+    const parts = (['denoising_start', 'denoising_end', 'hires'] as const).filter(
+      (field) => request[field] !== undefined,
+    );
+    problems.push(...parts.map((field) => problem(field, 'cannot be used with a mask or expand')));
+  }
+  if (!expand) return problems;
+  if (mask !== undefined) problems.push(problem('expand', 'cannot be used with a mask'));
+  if (Object.values(expand).every((pixels) => pixels === 0))
+    problems.push(problem('expand', 'must be above 0 on a side'));
+  return problems;
+}

@@ -1,0 +1,191 @@
+/**
+ * The picture that a job begins at, the part of it that is drawn again, and the rest, which stays as it is. What is kept is put back
+ * into every drawn picture, bit for bit.
+ */
+import { createHash } from 'node:crypto';
+import type { Expand, TextToImageInput } from '@lehr/shared';
+import { cropRegion } from './crop-region.ts';
+import { readMask } from './mask-input.ts';
+import {
+  blurred,
+  type PictureField,
+  type PictureInfo,
+  type PixelSize,
+  type Region,
+  readPicture,
+  readRegion,
+  readWithin,
+  refusedPicture,
+  stretched,
+} from './picture-input.ts';
+
+/** What the engine gets of it. */
+interface Start {
+  /** RGB, 8 bits, height x width x 3. */
+  readonly image?: Uint8Array;
+  /** 8 bits, height x width: 255 is drawn again, 0 kept. */
+  readonly mask?: Uint8Array;
+  /** In place of a picture: the file of a latent. */
+  readonly latent?: Uint8Array;
+}
+
+/** RGB, 8 bits, height x width x 3. */
+export interface Pixels extends PixelSize {
+  readonly data: Uint8Array;
+}
+
+export interface Edit {
+  readonly start: Start;
+  /** Puts what was kept into a drawn picture, and passes it to `use`. Large pictures hold memory until that resolves. */
+  finish<Result>(drawn: Pixels, use: (pixels: Pixels) => Promise<Result>): Promise<Result>;
+}
+
+/** Reads the file of a field, or one that was read before: `decode` makes of it what is wanted. */
+export type ReadField = <Result>(
+  field: PictureField,
+  decode: (file: Uint8Array, info: PictureInfo) => Promise<Result>,
+  file?: Uint8Array,
+) => Promise<Result>;
+
+/** One file after the other, so that a job never holds the memory of two. Rejects with LehrError `invalid-input` that names the field. */
+export function openEdit(input: TextToImageInput, read: ReadField): Promise<Edit> {
+  if (input.expand) return expanded(input, input.expand, read);
+  if (input.only_masked) return onlyMasked(input, input.only_masked.padding, read);
+  return whole(input, read);
+}
+
+async function whole(input: TextToImageInput, read: ReadField): Promise<Edit> {
+  const { picture, start } = await read('image', async (file, info) => {
+    const start: Start = info.isLatent ? { latent: file } : { image: await readPicture(file, input) };
+    return { start, picture: info };
+  });
+  if (!input.mask) return { start, finish: (drawn, use) => use(drawn) };
+  const { image } = start;
+  if (!image) throw refusedPicture('image', 'is a latent; with a mask it must be a picture');
+  const options = { picture, blur: input.mask_blur ?? 0 };
+  const mask = await read('mask', (file, info) => readMask(file, info, input, options));
+  return inPlace(input, image, mask);
+}
+
+/** Draws more around the picture. */
+async function expanded(input: TextToImageInput, expand: Expand, read: ReadField): Promise<Edit> {
+  const { image, part } = await read('image', async (file, info) => {
+    const part = partOf(expand, info, input);
+    return { part, image: await readWithin(file, input, part) };
+  });
+  const mask = maskAround(part, input);
+  const { mask_blur: blur = 0 } = input;
+  return inPlace(input, image, blur === 0 ? mask : await blurred(mask, input, blur));
+}
+
+/** Where the picture is in the size of the job. */
+function partOf({ left, right, top, bottom }: Expand, picture: PixelSize, job: PixelSize): Region {
+  const span = (before: number, own: number, after: number, length: number) => {
+    const scale = length / (before + own + after);
+    const from = Math.min(Math.round(before * scale), length - 1);
+    return { from, length: Math.max(1, Math.round((before + own) * scale) - from) };
+  };
+  const across = span(left, picture.width, right, job.width);
+  const down = span(top, picture.height, bottom, job.height);
+  return { left: across.from, width: across.length, top: down.from, height: down.length };
+}
+
+function maskAround({ left, top, width, height }: Region, job: PixelSize): Uint8Array {
+  const mask = new Uint8Array(job.width * job.height).fill(WHITE);
+  for (let y = top; y < top + height; y++) mask.fill(0, y * job.width + left, y * job.width + left + width);
+  return mask;
+}
+
+const inPlace = (input: TextToImageInput, image: Uint8Array, mask: Uint8Array): Edit => ({
+  start: { image: filled(input, image, mask), mask },
+  finish: (drawn, use) => {
+    const data = image.slice();
+    paste(drawn, mask, { ...drawn, data }, { left: 0, top: 0 });
+    return use({ ...drawn, data });
+  },
+});
+
+/** The picture keeps its size, so it is decoded whole. */
+const MAX_PIXELS = 4096 * 4096;
+
+/** Draws the part around the mask alone. The file stays in memory; its pixels do not. */
+async function onlyMasked(input: TextToImageInput, padding: number, read: ReadField): Promise<Edit> {
+  const { file, picture } = await read('image', async (file, { width, height }) => ({
+    file,
+    picture: { width, height },
+  }));
+  if (picture.width * picture.height > MAX_PIXELS)
+    throw refusedPicture('image', `has more than ${MAX_PIXELS} pixels, the most with only_masked`);
+  const options = { picture, blur: input.mask_blur ?? 0 };
+  const { mask, region } = await read('mask', async (maskFile, info) => {
+    const whole = await readMask(maskFile, info, picture, options);
+    const region = cropRegion(whole, picture, input, padding);
+    return { region, mask: cut(whole, picture, region) };
+  });
+  const image = await read('image', () => readRegion(file, region, input), file);
+  const drawnMask = await stretched(mask, region, input, 1);
+  return {
+    start: { image: filled(input, image, drawnMask), mask: drawnMask },
+    finish: async (drawn, use) => {
+      const patch = await stretched(drawn.data, drawn, region, 3);
+      const paintAndUse = async () => {
+        const data = await readPicture(file, picture);
+        paste({ ...region, data: patch }, mask, { ...picture, data }, region);
+        return use({ ...picture, data });
+      };
+      return read('image', paintAndUse, file);
+    },
+  };
+}
+
+/** A part of a mask. */
+function cut(mask: Uint8Array, { width }: PixelSize, region: Region): Uint8Array {
+  const part = new Uint8Array(region.width * region.height);
+  for (let y = 0; y < region.height; y++) {
+    const at = (region.top + y) * width + region.left;
+    part.set(mask.subarray(at, at + region.width), y * region.width);
+  }
+  return part;
+}
+
+const WHITE = 255;
+const COLOURS = 3;
+
+/** Puts drawn pixels into a picture: those where the mask is white, none where it is black, and a mix of both where it is grey. */
+function paste(
+  drawn: Pixels,
+  mask: Uint8Array,
+  onto: Pixels,
+  { left, top }: Pick<Region, 'left' | 'top'>,
+): void {
+  for (let y = 0; y < drawn.height; y++) {
+    const line = ((top + y) * onto.width + left) * COLOURS;
+    for (let x = 0; x < drawn.width; x++) {
+      const weight = mask[y * drawn.width + x];
+      if (weight === 0) continue;
+      const from = (y * drawn.width + x) * COLOURS;
+      for (let i = 0; i < COLOURS; i++) {
+        const at = line + x * COLOURS + i;
+        onto.data[at] = Math.round(
+          (onto.data[at] * (WHITE - weight) + drawn.data[from + i] * weight) / WHITE,
+        );
+      }
+    }
+  }
+}
+
+/** The picture with what its drawing begins at under the mask; noise in the latent is the engine's. */
+function filled(
+  { mask_fill, seed, ...size }: TextToImageInput,
+  image: Uint8Array,
+  mask: Uint8Array,
+): Uint8Array {
+  if (mask_fill !== 'noise') return image;
+  const data = image.slice();
+  paste({ ...size, data: noisePixels(seed, image.length) }, mask, { ...size, data }, { left: 0, top: 0 });
+  return data;
+}
+
+/** The same for the same seed. */
+const noisePixels = (seed: number, length: number): Uint8Array =>
+  createHash('shake256', { outputLength: length }).update(`${seed}`).digest();

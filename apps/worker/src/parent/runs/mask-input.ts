@@ -1,0 +1,61 @@
+/** The mask of a job: which pixels of its picture are drawn again, from what callers send as one. */
+import { blurred, decodePicture, type PictureInfo, type PixelSize, refusedPicture } from './picture-input.ts';
+
+const OPAQUE = 255;
+const CHANNELS = 4;
+
+export interface MaskOptions {
+  /** Of the file of the picture, which that of the mask must have too. */
+  readonly picture: PixelSize;
+  /** Of the Gaussian blur of its edge, in pixels of the job. */
+  readonly blur: number;
+}
+
+/**
+ * 8 bits, height x width: 255 is drawn again, 0 kept. What is transparent is drawn again, as OpenAI has it; in a mask with nothing
+ * transparent, what is white. Stretched as the picture is. Throws LehrError `invalid-input` for a mask of another size, and one with
+ * nothing to draw.
+ */
+export async function readMask(
+  file: Uint8Array,
+  info: PictureInfo,
+  { width, height }: PixelSize,
+  { picture, blur }: MaskOptions,
+): Promise<Uint8Array> {
+  if (info.isAnimated) throw refusedPicture('mask', 'is animated; a mask is one picture');
+  if (info.width !== picture.width || info.height !== picture.height) {
+    const sizes = `${info.width}x${info.height} pixels, and the image ${picture.width}x${picture.height}`;
+    throw refusedPicture('mask', `has ${sizes}; both must have the same size`);
+  }
+  const pixels = await decodePicture(file, 'mask', (mask) =>
+    mask
+      .toColourspace('srgb')
+      .ensureAlpha()
+      // A kernel with negative weights would leave traces of the mask around it.
+      .resize(width, height, { fit: 'fill', kernel: 'linear' }),
+  );
+  const mask = weightsOf(pixels);
+  if (mask.every((weight) => weight === 0)) {
+    throw refusedPicture('mask', 'marks nothing to change: no pixel of it is transparent, and all are black');
+  }
+  return blur === 0 ? mask : blurred(mask, { width, height }, blur);
+}
+
+function weightsOf(pixels: Uint8Array): Uint8Array {
+  const weights = new Uint8Array(pixels.length / CHANNELS);
+  let isOpaque = true;
+  for (let i = 0; i < weights.length; i++) {
+    weights[i] = OPAQUE - pixels[i * CHANNELS + 3];
+    if (weights[i] > 0) isOpaque = false;
+  }
+  if (!isOpaque) return weights;
+  for (let i = 0; i < weights.length; i++) {
+    const [red, green, blue] = [pixels[i * CHANNELS], pixels[i * CHANNELS + 1], pixels[i * CHANNELS + 2]];
+    weights[i] = brightness(red, green, blue);
+  }
+  return weights;
+}
+
+/** ITU-R 601, in whole numbers: white stays 255 and black 0. The same as Pillow's. */
+const brightness = (red: number, green: number, blue: number): number =>
+  (red * 19_595 + green * 38_470 + blue * 7_471 + 0x8000) >> 16;
