@@ -359,6 +359,20 @@ test.each([
   expect(ofType('finished')).toHaveLength(1);
 });
 
+test('A preview of a picture in its second pass shows a step of that', async () => {
+  const sample = request({ steps: 4, hires: HIRES });
+  const { ofType, draw } = await open(
+    {},
+    {
+      onPost: (message, engine) => {
+        if (message.type === 'stepped' && message.samples[0].step === 6) engine.preview(sample.id);
+      },
+    },
+  );
+  await draw(sample);
+  expect(ofType('preview')).toMatchObject([{ sample: sample.id, step: 7, width: 16, height: 16 }]);
+});
+
 test('A second pass that the model cannot make is refused before the first one', async () => {
   const from = await mkdtemp(join(tmpdir(), 'lehr-resume-'));
   onTestFinished(() => rm(from, { recursive: true, force: true }));
