@@ -167,7 +167,15 @@ describe('models', () => {
       family: 'sd',
       default: true,
       versions: [{ version: '1', weight: 1 }],
-      defaults: { width: 64, height: 64, steps: 8, guidance: 4, sampler: 'euler' },
+      defaults: {
+        width: 64,
+        height: 64,
+        steps: 8,
+        guidance: 4,
+        sampler: 'euler',
+        prompt_syntax: 'plain',
+        clip_skip: 1,
+      },
       limits: {
         min_size: 16,
         max_size: 128,

@@ -69,7 +69,7 @@ test.each([
   },
 );
 
-test('24 jobs with different steps, samplers and guidance share batches and draw the same pictures as alone', async () => {
+test('24 jobs with different steps, samplers, guidance and lengths of prompts share batches and draw the same pictures as alone', async () => {
   const world = await workerWorld(server.url);
   const samplers = ['ddim', 'euler', 'euler_a', 'dpmpp_2m', 'pndm'] as const;
   const inputs = Array.from({ length: 24 }, (_, i) => ({
@@ -78,6 +78,11 @@ test('24 jobs with different steps, samplers and guidance share batches and draw
     sampler: samplers[i % samplers.length],
     guidance: [1, 3, 7.5, 12][i % 4],
     seed: 100 + i,
+    // Up to four chunks.
+    ...(i % 3 === 0 && {
+      prompt: `(picture ${i}:1.2) ${'with a boat '.repeat(1 + (i % 4) * 25)}`,
+      prompt_syntax: 'weighted' as const,
+    }),
   }));
   const together = await Promise.all(inputs.map((input) => world.draw(input)));
   await world.worker();
@@ -103,6 +108,32 @@ test('A sleeping worker finds a job of a size that was never requested before', 
   await world.reached(await world.draw());
   const record = await world.reached(await world.draw({ width: 96, height: 72 }));
   expect(record).toMatchObject({ state: 'succeeded', output: { images: [{ width: 96, height: 72 }] } });
+});
+
+test('A weighted prompt is read to its end: its record has the length, and the file says how it was read', async () => {
+  const world = common;
+  const input = { prompt: `a (blue:1.3) star ${'in the sky '.repeat(30)}`, negative_prompt: '[red]' };
+  const record = await world.reached(await world.draw({ ...input, prompt_syntax: 'weighted', clip_skip: 1 }));
+  if (record.state !== 'succeeded') throw new Error(JSON.stringify(record));
+  const { prompt_size, negative_prompt_size, truncated_prompt } = record.output;
+  expect([prompt_size?.chunks, negative_prompt_size?.chunks, truncated_prompt]).toEqual([2, 1, undefined]);
+  const bytes = await world.readObject(record.output.images[0].key);
+  expect(JSON.parse(pngTexts(bytes).get('lehr') ?? '')).toMatchObject({ prompt_syntax: 'weighted' });
+});
+
+test('A prompt of too many chunks, and a layer that the text encoder lacks, fail their jobs and are named', async () => {
+  const world = common;
+  const long = { negative_prompt: 'cat '.repeat(8 * 75 + 1), prompt_syntax: 'weighted' } as const;
+  for (const [input, pointer] of [
+    [long, '/input/negative_prompt'],
+    [{ clip_skip: 3 }, '/input/clip_skip'],
+  ] as const) {
+    const record = await world.reached(await world.draw(input));
+    expect(record).toMatchObject({
+      state: 'failed',
+      error: { code: 'invalid-input', problems: [{ pointer }] },
+    });
+  }
 });
 
 test('The field that the engine refuses a sample for is named in the record of its job', {

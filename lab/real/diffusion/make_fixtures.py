@@ -30,6 +30,7 @@ from optimum.exporters.onnx import main_export
 
 import dynamo_exports
 import pipelines
+import prompt_states
 import torch_exports
 
 OUT = Path(__file__).parent / "fixtures"
@@ -368,10 +369,17 @@ def make_dynamo(work):
     dynamo_exports.make(lambda base: makers[base](work / base), OUT, compress)
 
 
+def make_prompts(work):
+    """Of the pipelines of three other fixtures, whose graphs the tests run."""
+    bases = {"sd15": pipelines.sd15, "sd21": pipelines.sd21, "sdxl": pipelines.sdxl}
+    prompt_states.make({name: make(work / name) for name, make in bases.items()}, OUT / "prompts")
+
+
 FIXTURES = {
     "sd15": make_sd15, "sd21": make_sd21, "lcm": make_lcm, "sdxl": make_sdxl, "sdxl-lcm": make_sdxl_lcm, "torch": make_torch,
     "dynamo": make_dynamo, "image": make_image_to_image, "refiner": make_refiner,
     "windows": make_windows, "hires": make_hires, "inpaint": make_inpaint, "sd-inpaint": make_own_inpaint,
+    "prompts": make_prompts,
 }
 
 if __name__ == "__main__":

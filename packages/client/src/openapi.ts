@@ -711,6 +711,20 @@ export interface components {
                 /** @description Tokens of the whole text; absent of one of thousands of characters, which is not counted to its end. */
                 readonly tokens?: number | undefined;
             } | undefined;
+            /** @description Of pictures with `prompt_syntax: weighted`: the length of the prompt, all of which was read. */
+            readonly prompt_size?: {
+                /** @description Without the start and the end of the text. */
+                readonly tokens: number;
+                /** @description Pieces of up to 75 tokens. */
+                readonly chunks: number;
+            } | undefined;
+            /** @description Of pictures with `prompt_syntax: weighted`: the length of the negative prompt, all of which was read. */
+            readonly negative_prompt_size?: {
+                /** @description Without the start and the end of the text. */
+                readonly tokens: number;
+                /** @description Pieces of up to 75 tokens. */
+                readonly chunks: number;
+            } | undefined;
             readonly text?: string | undefined;
             /** @description ISO 639-1 code. */
             readonly language?: string | undefined;
@@ -1156,6 +1170,13 @@ export interface components {
             readonly prompt: string;
             /** @description What the picture should not show; needs guidance above 1. */
             readonly negative_prompt?: string | undefined;
+            /**
+             * @description How both prompts are read. `weighted`: `(word:1.3)`, `(word)`, `[word]` and `BREAK` as in the web UI of AUTOMATIC1111, and prompts of more than 75 tokens to their end. `plain`: every character is text, and 75 tokens are read. Default: that of the model.
+             * @enum {string}
+             */
+            readonly prompt_syntax?: ("plain" | "weighted") | undefined;
+            /** @description The layer of the text encoder that the picture is drawn from, counted from the last one, which is 1. Default: the model's; SDXL was trained with 2. */
+            readonly clip_skip?: number | undefined;
             /** @description Pixels, a multiple of the model's size step. */
             readonly width?: number | undefined;
             /** @description Pixels, a multiple of the model's size step. */
@@ -1322,6 +1343,13 @@ export interface components {
         readonly SpeechToImageInput: {
             /** @description What the picture should not show; needs guidance above 1. */
             readonly negative_prompt?: string | undefined;
+            /**
+             * @description How both prompts are read. `weighted`: `(word:1.3)`, `(word)`, `[word]` and `BREAK` as in the web UI of AUTOMATIC1111, and prompts of more than 75 tokens to their end. `plain`: every character is text, and 75 tokens are read. Default: that of the model.
+             * @enum {string}
+             */
+            readonly prompt_syntax?: ("plain" | "weighted") | undefined;
+            /** @description The layer of the text encoder that the picture is drawn from, counted from the last one, which is 1. Default: the model's; SDXL was trained with 2. */
+            readonly clip_skip?: number | undefined;
             /** @description Pixels, a multiple of the model's size step. */
             readonly width?: number | undefined;
             /** @description Pixels, a multiple of the model's size step. */
@@ -1617,6 +1645,9 @@ export interface components {
                 readonly guidance: number;
                 /** @enum {string} */
                 readonly sampler: "ddim" | "euler" | "euler_a" | "dpmpp_2m" | "dpmpp_2m_karras" | "dpmpp_2m_sde_karras" | "lcm" | "pndm" | "unipc";
+                /** @enum {string} */
+                readonly prompt_syntax: "plain" | "weighted";
+                readonly clip_skip: number;
             };
             readonly limits: {
                 readonly min_size: number;
@@ -1628,7 +1659,7 @@ export interface components {
                 readonly max_samples: number;
                 /** @description Width x height x pictures x steps of one job. */
                 readonly max_work: number;
-                /** @description Tokens that the model reads of a prompt, the start and the end of the text included; the rest of a longer one is left out. Absent while no worker has the model open. */
+                /** @description Tokens that the model reads of a plain prompt, the start and the end of the text included; the rest of a longer one is left out. Absent while no worker has the model open. */
                 readonly max_prompt_tokens?: number | undefined;
             };
             readonly samplers: readonly ("ddim" | "euler" | "euler_a" | "dpmpp_2m" | "dpmpp_2m_karras" | "dpmpp_2m_sde_karras" | "lcm" | "pndm" | "unipc")[];

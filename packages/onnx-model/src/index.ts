@@ -7,6 +7,7 @@ export { type AttentionPiece, attentionPieces } from './fusion/attention-piece.t
 export { type Attention, type FoundAttentions, findAttentions } from './fusion/find-attention.ts';
 export { fuseAttentions } from './fusion/fuse-attention.ts';
 export { fuseForCuda } from './fusion/fuse-for-cuda.ts';
+export { GraphIndex } from './fusion/graph-index.ts';
 export { halfValues, toFloat16, toFloat32 } from './half.ts';
 export {
   ATTRIBUTE_TYPE,

@@ -87,6 +87,7 @@ export * from './contracts/model.ts';
 export * from './contracts/operations.ts';
 export { type Expand, editStrength, MASK_FILLS, type MaskFill } from './contracts/picture-edit.ts';
 export * from './contracts/problem.ts';
+export type { PromptSyntax } from './contracts/prompts/weighted-prompt.ts';
 export * from './contracts/queue.ts';
 export * from './contracts/rollout.ts';
 export {

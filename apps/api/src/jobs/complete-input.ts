@@ -30,6 +30,7 @@ export function completeInput(
   const first: TextToImageInput = {
     prompt: request.prompt,
     negative_prompt: request.negative_prompt ?? '',
+    ...readingOf(request, model),
     width: request.width ?? own.width,
     height: request.height ?? own.height,
     steps: request.steps ?? defaultSteps(model, strength),
@@ -51,6 +52,7 @@ export function completeInput(
     ...sizeProblems(input, model),
     ...runProblems(input, model),
     ...conditionProblems(input, model),
+    ...clipSkipProblems(input, model),
     ...pictureProblems(request, input, model),
     ...windowProblems(request),
     ...hiresProblems(input, model),
@@ -59,6 +61,16 @@ export function completeInput(
   if (problems.length === 0) problems = workProblems(input, model);
   if (problems.length > 0) throw refusal('invalid-input', problems);
   return input;
+}
+
+/** How the prompts are read, where it is not the family's way. */
+function readingOf(request: TextToImageRequest, { family, defaults }: DiffusionModelEntry) {
+  const syntax = request.prompt_syntax ?? defaults.prompt_syntax;
+  const clipSkip = request.clip_skip ?? defaults.clip_skip;
+  return {
+    ...(syntax !== 'plain' && { prompt_syntax: syntax }),
+    ...(clipSkip !== FAMILY_TRAITS[family].defaults.clip_skip && { clip_skip: clipSkip }),
+  };
 }
 
 /** Stored only where the caller gave them. */
@@ -129,6 +141,16 @@ function conditionProblems(input: TextToImageInput, { name, family }: DiffusionM
     pointer: `/input/${field}`,
     detail: `is for SDXL models, and ${name} is of the family ${family}`,
   }));
+}
+
+function clipSkipProblems(
+  { clip_skip }: TextToImageInput,
+  { name, family }: DiffusionModelEntry,
+): FieldProblem[] {
+  const least = FAMILY_TRAITS[family].defaults.clip_skip;
+  if (clip_skip === undefined || clip_skip >= least) return [];
+  const detail = `is ${clip_skip}, must be at least ${least}: ${name} is of the family ${family}, which was trained with that layer`;
+  return [{ pointer: '/input/clip_skip', detail }];
 }
 
 /** The seventh decimal is invisible in a picture, and names of aligned groups cannot hold 1e-7. */

@@ -214,6 +214,31 @@ test('A strength that leaves no step, or has no picture, is refused and named', 
   expect(problemsOf({ ...PICTURE, strength: 0 })).toEqual([{ pointer, detail: atLeast(20, 0) }]);
 });
 
+test('Prompts are read as the model says, then as the request says; what the family does anyway is not stored', () => {
+  const text = (defaults: string): string =>
+    `models: [{ name: m, task: diffusion, versions: [{ version: "1", path: m }], defaults: ${defaults} }]`;
+  const of = (defaults: string, request: Partial<TextToImageRequest> = {}) => {
+    const entry = parseRegistry(text(defaults)).resolve('diffusion', 'm', 0).model;
+    const { prompt_syntax, clip_skip } = completeInput({ prompt: 'x', ...request }, entry);
+    return [prompt_syntax, clip_skip];
+  };
+  expect(of('{}')).toEqual([undefined, undefined]);
+  expect(of('{}', { prompt_syntax: 'weighted', clip_skip: 2 })).toEqual(['weighted', 2]);
+  expect(of('{ prompt_syntax: weighted, clip_skip: 2 }')).toEqual(['weighted', 2]);
+  const asFamily = { prompt_syntax: 'plain', clip_skip: 1 } as const;
+  expect(of('{ prompt_syntax: weighted, clip_skip: 2 }', asFamily)).toEqual([undefined, undefined]);
+});
+
+test('SDXL was trained with the last layer but one, and refuses the last one', () => {
+  expect(completeInput({ prompt: 'x', clip_skip: 2 }, entryOf('sdxl'))).not.toHaveProperty('clip_skip');
+  expect(problemsOf({ prompt: 'x', clip_skip: 1 }, 'sdxl')).toEqual([
+    {
+      pointer: '/input/clip_skip',
+      detail: expect.stringContaining('is 1, must be at least 2'),
+    },
+  ]);
+});
+
 test('A picture is priced by the steps that it makes', () => {
   const price = (request: TextToImageRequest, family = 'sd'): number => {
     const entry = entryOf(family);

@@ -10,7 +10,15 @@ const limits = {
   max_samples: 8,
   max_work: 1e12,
 };
-const defaults = { width: 256, height: 256, steps: 20, guidance: 2, sampler: 'ddim' as const };
+const defaults = {
+  width: 256,
+  height: 256,
+  steps: 20,
+  guidance: 2,
+  sampler: 'ddim',
+  prompt_syntax: 'plain',
+  clip_skip: 1,
+} as const;
 
 test('The sizes of a model are each allowed and each different', () => {
   const sizes = sizesOf({ defaults, limits });

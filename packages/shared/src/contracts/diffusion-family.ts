@@ -2,6 +2,7 @@
  * The families of diffusion models, and the defaults of each. A distilled model (Turbo, LCM) draws in one
  * to eight steps, and only with few or with its own sampler; the defaults of Stable Diffusion would give noise.
  */
+import type { PromptSyntax } from './prompts/weighted-prompt.ts';
 import { type GuidanceKind, type SamplerName, SIZE_FIELDS } from './text-to-image.ts';
 
 export const DIFFUSION_FAMILIES = [
@@ -24,6 +25,9 @@ export interface FamilyTraits {
     readonly steps: number;
     readonly guidance: number;
     readonly sampler: SamplerName;
+    readonly prompt_syntax: PromptSyntax;
+    /** The layer of the text encoder that it was trained with, counted from the last one. */
+    readonly clip_skip: number;
   };
   readonly maxSide: number;
   readonly maxSteps: number;
@@ -49,7 +53,15 @@ const TURBO_SAMPLERS: readonly SamplerName[] = ['euler', 'euler_a', 'ddim'];
 const TURBO_STRENGTH = 0.5;
 
 const SD: FamilyTraits = {
-  defaults: { width: 512, height: 512, steps: 20, guidance: 7.5, sampler: 'euler' },
+  defaults: {
+    width: 512,
+    height: 512,
+    steps: 20,
+    guidance: 7.5,
+    sampler: 'euler',
+    prompt_syntax: 'plain',
+    clip_skip: 1,
+  },
   maxSide: 1024,
   maxSteps: 100,
   samplers: undefined,
@@ -66,7 +78,7 @@ const XL_COST = 2.1;
 
 const SDXL: FamilyTraits = {
   ...SD,
-  defaults: { width: 1024, height: 1024, steps: 30, guidance: 5, sampler: 'euler' },
+  defaults: { ...SD.defaults, width: 1024, height: 1024, steps: 30, guidance: 5, clip_skip: 2 },
   // The longest side of the shapes that it was trained on; their pixels are those of 1024x1024.
   maxSide: 2048,
   sizes: SIZE_FIELDS,
@@ -101,7 +113,7 @@ export const FAMILY_TRAITS: Readonly<Record<DiffusionFamily, FamilyTraits>> = {
   sdxl: SDXL,
   'sdxl-turbo': {
     ...SDXL,
-    defaults: { width: 512, height: 512, steps: 1, guidance: 0, sampler: 'euler_a' },
+    defaults: { ...SDXL.defaults, width: 512, height: 512, steps: 1, guidance: 0, sampler: 'euler_a' },
     strength: TURBO_STRENGTH,
     samplers: TURBO_SAMPLERS,
   },

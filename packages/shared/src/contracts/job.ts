@@ -4,7 +4,7 @@ import { ERROR_CODES, type ErrorCode } from '../base/errors.ts';
 import { TranscriptSchema } from './speech-to-text.ts';
 import { TEXT_JOB_TYPES } from './text.ts';
 import { TextOutputSchema } from './text-output.ts';
-import { PromptCutsSchema } from './text-to-image.ts';
+import { PromptLengthsSchema } from './text-to-image.ts';
 import { WebhookSchema } from './webhook-request.ts';
 
 export const JOB_TYPES = [
@@ -167,7 +167,7 @@ export const ImageSchema = z
 export const JobOutputsSchema = z
   .object({
     images: z.array(ImageSchema).optional(),
-    ...PromptCutsSchema.shape,
+    ...PromptLengthsSchema.shape,
     ...TranscriptSchema.partial().shape,
     ...TextOutputSchema.shape,
   })

@@ -2,7 +2,7 @@
 import { z } from 'zod';
 import { DIFFUSION_FAMILIES } from './diffusion-family.ts';
 import { TEXT_JOB_TYPES } from './text.ts';
-import { SamplerNameSchema } from './text-to-image.ts';
+import { PromptSyntaxSchema, SamplerNameSchema } from './text-to-image.ts';
 
 const model = {
   id: z.string(),
@@ -33,6 +33,8 @@ const PictureModelSchema = z.object({
     steps: z.int(),
     guidance: z.number(),
     sampler: SamplerNameSchema,
+    prompt_syntax: PromptSyntaxSchema,
+    clip_skip: z.int(),
   }),
   limits: z.object({
     min_size: z.int(),
@@ -47,7 +49,7 @@ const PictureModelSchema = z.object({
       .optional()
       .meta({
         description:
-          'Tokens that the model reads of a prompt, the start and the end of the text included; the rest of a longer one is left out. ' +
+          'Tokens that the model reads of a plain prompt, the start and the end of the text included; the rest of a longer one is left out. ' +
           'Absent while no worker has the model open.',
       }),
   }),

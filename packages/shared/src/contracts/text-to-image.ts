@@ -3,6 +3,7 @@ import { z } from 'zod';
 import { HiresRequestSchema, HiresSchema } from './hires.ts';
 import { MAX_MEDIA_REFERENCE, MediaSourceSchema } from './media-source.ts';
 import { editInputFields, editRequestFields } from './picture-edit.ts';
+import { PROMPT_SYNTAXES } from './prompts/weighted-prompt.ts';
 
 /** All samplers of Lehr. The registry says which of them a model offers. */
 export const SAMPLER_NAMES = [
@@ -31,6 +32,11 @@ const prompt = z
   .string()
   .max(MAX_PROMPT_LENGTH)
   .refine((text) => !text.includes('\0'), 'must not contain a null byte');
+
+/** Layers of the smallest text encoder of all families. */
+const MAX_CLIP_SKIP = 12;
+export const PromptSyntaxSchema = z.enum(PROMPT_SYNTAXES);
+export const ClipSkipSchema = z.int().min(1).max(MAX_CLIP_SKIP);
 
 const side = z.int().min(1).max(8192);
 const offset = z.int().min(0).max(8192);
@@ -72,6 +78,15 @@ export const TextToImageRequestSchema = z
     negative_prompt: prompt
       .optional()
       .meta({ description: 'What the picture should not show; needs guidance above 1.' }),
+    prompt_syntax: PromptSyntaxSchema.optional().meta({
+      description:
+        'How both prompts are read. `weighted`: `(word:1.3)`, `(word)`, `[word]` and `BREAK` as in the web UI of AUTOMATIC1111, and prompts of ' +
+        'more than 75 tokens to their end. `plain`: every character is text, and 75 tokens are read. Default: that of the model.',
+    }),
+    clip_skip: ClipSkipSchema.optional().meta({
+      description:
+        "The layer of the text encoder that the picture is drawn from, counted from the last one, which is 1. Default: the model's; SDXL was trained with 2.",
+    }),
     width: z
       .int()
       .min(8)
@@ -156,6 +171,9 @@ export type TextToImageRequest = z.output<typeof TextToImageRequestSchema>;
 export const TextToImageInputSchema = z.strictObject({
   prompt: z.string(),
   negative_prompt: z.string(),
+  /** Absent of plain prompts, and of the layer that the family was trained with. */
+  prompt_syntax: PromptSyntaxSchema.optional(),
+  clip_skip: ClipSkipSchema.optional(),
   width: z.int().positive(),
   height: z.int().positive(),
   steps: z.int().positive(),
@@ -223,7 +241,23 @@ const cutOf = (text: string) =>
       description: `Of pictures: the ${text} had more tokens than the model reads, and its end was left out. Both counts include the start and the end of the text. Absent when all of it was read.`,
     });
 
-/** What the model did not read of a picture's prompts, as callers read it and as records keep it. */
-export const PromptCutsSchema = z
-  .object({ truncated_prompt: cutOf('prompt'), truncated_negative_prompt: cutOf('negative prompt') })
+const sizeOf = (text: string) =>
+  z
+    .object({
+      tokens: z.int().nonnegative().meta({ description: 'Without the start and the end of the text.' }),
+      chunks: z.int().positive().meta({ description: 'Pieces of up to 75 tokens.' }),
+    })
+    .meta({
+      description: `Of pictures with \`prompt_syntax: weighted\`: the length of the ${text}, all of which was read.`,
+    });
+
+/** How much of a picture's prompts the model read, as callers read it and as records keep it. */
+export const PromptLengthsSchema = z
+  .object({
+    truncated_prompt: cutOf('prompt'),
+    truncated_negative_prompt: cutOf('negative prompt'),
+    prompt_size: sizeOf('prompt'),
+    negative_prompt_size: sizeOf('negative prompt'),
+  })
   .partial();
+export type PromptLengths = z.output<typeof PromptLengthsSchema>;

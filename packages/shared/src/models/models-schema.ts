@@ -3,7 +3,7 @@ import { z } from 'zod';
 import { DIFFUSION_FAMILIES } from '../contracts/diffusion-family.ts';
 import { SLUG } from '../contracts/group.ts';
 import { MAX_TEXTS, TEXT_JOB_TYPES } from '../contracts/text.ts';
-import { SamplerNameSchema } from '../contracts/text-to-image.ts';
+import { ClipSkipSchema, PromptSyntaxSchema, SamplerNameSchema } from '../contracts/text-to-image.ts';
 import { parseSource, VARIANT } from './cache/source.ts';
 
 /** The execution providers that LEHR_DEVICE can name. */
@@ -98,6 +98,8 @@ const DiffusionModelSchema = z.strictObject({
       steps: z.int().positive(),
       guidance: z.number().nonnegative(),
       sampler: SamplerNameSchema,
+      prompt_syntax: PromptSyntaxSchema,
+      clip_skip: ClipSkipSchema,
     })
     .partial()
     .prefault({}),

@@ -88,7 +88,15 @@ test('What models.yaml says counts more than the folder, and the rest comes from
   const folder = folderOf({ 'model_index.json': SD, 'unet/config.json': { sample_size: 96 } });
   const entry = entryOf('family: sdxl-turbo, defaults: { steps: 4 }, limits: { max_steps: 8 }', folder);
   expect(entry.family).toBe('sdxl-turbo');
-  expect(entry.defaults).toEqual({ width: 512, height: 512, steps: 4, guidance: 0, sampler: 'euler_a' });
+  const reading = { prompt_syntax: 'plain', clip_skip: 2 };
+  expect(entry.defaults).toEqual({
+    ...reading,
+    width: 512,
+    height: 512,
+    steps: 4,
+    guidance: 0,
+    sampler: 'euler_a',
+  });
   expect(entry.limits).toMatchObject({ max_steps: 8, max_size: 2048, max_pixels: 1024 * 1024 });
 });
 

@@ -31,7 +31,7 @@ import {
 } from '../contracts/job.ts';
 import { TranscriptSchema } from '../contracts/speech-to-text.ts';
 import { StoredTextOutputSchema } from '../contracts/text-output.ts';
-import { PromptCutsSchema } from '../contracts/text-to-image.ts';
+import { PromptLengthsSchema } from '../contracts/text-to-image.ts';
 
 /** Per move: the states it may start from, and the state it leads to. transition.lua is loaded with this table. */
 export const MOVES = {
@@ -105,7 +105,7 @@ export type StoredTranscript = z.output<typeof StoredTranscriptSchema>;
 
 export const JobOutputSchema = z.object({
   images: z.array(StoredImageSchema).default([]),
-  ...PromptCutsSchema.shape,
+  ...PromptLengthsSchema.shape,
   transcript: StoredTranscriptSchema.optional(),
   text: StoredTextOutputSchema.optional(),
 });

@@ -4,7 +4,7 @@ import { IMAGE_FORMATS, TextToImageRequestSchema } from '@lehr/shared';
 import { nullsAsAbsent } from '../without-nulls.ts';
 
 const MAX_IMAGES = 10;
-const { prompt, negative_prompt, steps, guidance, seed, sampler, image, strength } =
+const { prompt, negative_prompt, prompt_syntax, clip_skip, steps, guidance, seed, sampler, image, strength } =
   TextToImageRequestSchema.shape;
 
 /** Fields of every call. */
@@ -33,7 +33,7 @@ const made = {
   }),
 };
 
-const own = { negative_prompt, steps, guidance, seed, sampler, strength };
+const own = { negative_prompt, prompt_syntax, clip_skip, steps, guidance, seed, sampler, strength };
 
 export const ImageRequestSchema = nullsAsAbsent({ prompt, ...wanted, ...made, ...own, image }).meta({
   id: 'OpenAiImageRequest',

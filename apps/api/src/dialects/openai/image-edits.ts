@@ -181,8 +181,9 @@ function pictureOf({ files }: Multipart, part: 'image' | 'mask'): ReceivedFile |
 
 function requestOf(fields: EditFields, image: string): Parameters<typeof nativeRequest>[0] {
   const { prompt, model, n, size, output_format } = fields;
-  const { negative_prompt, steps, guidance, seed, sampler, strength } = fields;
-  const own = { negative_prompt, steps, guidance, seed, sampler, strength };
+  const { negative_prompt, prompt_syntax, clip_skip, steps, guidance, seed, sampler, strength } = fields;
+  const reading = { prompt_syntax, clip_skip };
+  const own = { negative_prompt, ...reading, steps, guidance, seed, sampler, strength };
   return {
     type: 'text-to-image',
     model,

@@ -94,7 +94,8 @@ export function imageRoutes(app: Api, parts: ApiParts): void {
 
 function requestOf(body: ImageRequest): Parameters<typeof nativeRequest>[0] {
   const { prompt, model, n, size, output_format } = body;
-  const { negative_prompt, steps, guidance, seed, sampler, image, strength } = body;
-  const own = { negative_prompt, steps, guidance, seed, sampler, image, strength };
+  const { negative_prompt, prompt_syntax, clip_skip, steps, guidance, seed, sampler, image, strength } = body;
+  const reading = { prompt_syntax, clip_skip };
+  const own = { negative_prompt, ...reading, steps, guidance, seed, sampler, image, strength };
   return { type: 'text-to-image', model, input: { prompt, n, ...sidesOf(size), output_format, ...own } };
 }

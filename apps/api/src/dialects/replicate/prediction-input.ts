@@ -8,6 +8,8 @@ import type { WantedModel } from './wanted-model.ts';
 const PICTURE = {
   prompt: 'prompt',
   negative_prompt: 'negative_prompt',
+  prompt_syntax: 'prompt_syntax',
+  clip_skip: 'clip_skip',
   width: 'width',
   height: 'height',
   num_outputs: 'n',

@@ -5,7 +5,7 @@
  */
 
 import { LehrError } from '@lehr/shared';
-import type { PromptCut } from '../protocol/messages.ts';
+import type { PromptCut, PromptSize } from '../protocol/messages.ts';
 
 export interface Conditioning {
   /** `rows`: guidance takes a separate row for the negative prompt. `embedded`: the graph was distilled with it. */
@@ -41,6 +41,8 @@ export interface PromptEmbedding {
   readonly pooled: Float32Array | undefined;
   /** How much of the prompt the text encoder read, when it is longer than that. */
   readonly cut?: PromptCut | undefined;
+  /** Of a prompt in chunks, which is read whole. */
+  readonly size?: PromptSize | undefined;
 }
 
 export type Conditions = Partial<Record<ConditionName, Float32Array>>;

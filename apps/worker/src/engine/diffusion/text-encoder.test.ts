@@ -99,3 +99,37 @@ test.each([
   const [embedding] = await (await open(model)).encoder.encode(['a red cat']);
   expect(differ(embedding, exact)).toBeLessThanOrEqual(model.dtype === 'float16' ? 0.02 : 1e-6);
 });
+
+const weighted = (text: string, clipSkip?: number) =>
+  ({ text, syntax: 'weighted', clipSkip, field: 'negative_prompt' }) as const;
+
+test('The cache knows a prompt by its syntax too', async () => {
+  const { encoder, runs } = await open();
+  const [plain, emphasized] = await encoder.encode(['(cat)', weighted('(cat)')]);
+  expect(differ(plain, emphasized)).toBeGreaterThan(0.01);
+  expect(await encoder.encode([weighted('(cat)'), '(cat)'])).toEqual([emphasized, plain]);
+  expect(runs).toEqual([2]);
+});
+
+test('A weighted prompt is read to its end, and says of how many tokens and chunks it is', async () => {
+  const { encoder, runs } = await open();
+  const long = weighted('cat '.repeat(100));
+  const [embedding] = await encoder.encode([long]);
+  expect(embedding.hidden).toHaveLength(2 * 77 * 32);
+  expect([embedding.cut, embedding.size]).toEqual([undefined, { tokens: 100, chunks: 2 }]);
+  expect(encoder.measure([long])).toEqual([{ cut: undefined, size: { tokens: 100, chunks: 2 } }]);
+  expect(runs).toEqual([2]);
+});
+
+test('A prompt of more chunks than are allowed is refused, and its field is named', async () => {
+  const { encoder } = await open();
+  const text = weighted('cat '.repeat(8 * 75 + 1));
+  await expect(encoder.encode([text])).rejects.toMatchObject({
+    code: 'invalid-input',
+    problems: [{ pointer: '/input/negative_prompt', detail: 'is longer than 8 chunks of 75 tokens' }],
+  });
+  await expect(encoder.encode([weighted('cat '.repeat(76))], { maxChunks: 1 })).rejects.toThrow(
+    'the UNet graph of this model was exported for one chunk alone',
+  );
+  await expect(encoder.encode([weighted('x'.repeat(30_000))])).rejects.toThrow('is longer than 8 chunks');
+});

@@ -1,12 +1,14 @@
 /** Prompts to prompt embeddings, with a cache: most jobs of a model share a negative prompt, and many a prompt. */
-import { LehrError } from '@lehr/shared';
+import { LehrError, type PromptSyntax } from '@lehr/shared';
 import { LRUCache } from 'lru-cache';
 import type { PromptCut } from '../protocol/messages.ts';
 import { expectInputs, expectOutput, expectSize, expectType } from '../runtime/graph-values.ts';
 import type { RuntimeSession, ValueInfo } from '../runtime/runtime.ts';
 import { findBadRows, floatValues, type Tensor } from '../runtime/tensor.ts';
 import type { PromptEmbedding } from './conditioning.ts';
-import type { ClipTokenizer, TokenizedPrompt } from './tokenizer.ts';
+import { weighStates } from './emphasis.ts';
+import { MAX_CHUNKS } from './prompt-chunks.ts';
+import type { ClipTokenizer, EncoderChunk, TokenizedPrompt } from './tokenizer.ts';
 
 export interface TextEncoderOptions {
   /** The name in messages; `text_encoder` when absent. */
@@ -20,8 +22,37 @@ export interface TextEncoderOptions {
    * it, as in SDXL.
    */
   readonly layer?: 'last' | 'penultimate';
+  /**
+   * Opens a form of the graph that gives earlier layers too, each with the final norm as the output `last` has it, when the first job wants
+   * one. Throws LehrError `invalid-input` where the graph has none that can be found.
+   */
+  readonly openEarlier?: (last: string) => Promise<EarlierLayers>;
   /** Also read one vector of the whole prompt, of this width when the graph leaves it free. */
   readonly pooled?: { readonly dim: number | undefined };
+}
+
+/** The layers before the last one, each as an output of one session. */
+export interface EarlierLayers {
+  readonly session: RuntimeSession;
+  /** The second output is that of the last layer but one, and so on; the first is not used. */
+  readonly outputs: readonly string[];
+}
+
+/** What is encoded. A string is read plainly, at the layer that the model was trained with. */
+export type PromptText = string | WrittenPrompt;
+
+interface WrittenPrompt {
+  readonly text: string;
+  readonly syntax: PromptSyntax;
+  /** The layer, counted from the last one, which is 1. */
+  readonly clipSkip: number | undefined;
+  /** The field that it came in, for the message when it is too long. */
+  readonly field: 'prompt' | 'negative_prompt';
+}
+
+export interface EncodeOptions {
+  /** The most chunks of one prompt: 1 where the UNet takes no longer embedding. Default: MAX_CHUNKS. */
+  readonly maxChunks?: number;
 }
 
 /** What encodes prompts: one text encoder, or two side by side. */
@@ -31,19 +62,39 @@ export interface PromptEncoder {
   readonly pooledDim: number | undefined;
   /**
    * One embedding per prompt, in the same order. Equal prompts share one, which must not be changed. Throws what
-   * RuntimeSession.run throws, and LehrError `numeric-error` when the result is not finite.
+   * RuntimeSession.run throws, LehrError `numeric-error` when the result is not finite, and `invalid-input` for a prompt of too many chunks
+   * or a layer that the encoder lacks.
    */
-  encode(prompts: readonly string[]): Promise<PromptEmbedding[]>;
+  encode(prompts: readonly PromptText[], options?: EncodeOptions): Promise<PromptEmbedding[]>;
+  /** How much of each prompt `encode` reads, without a run. Throws `invalid-input` for a prompt of too many chunks. */
+  measure(prompts: readonly PromptText[], options?: EncodeOptions): PromptLength[];
 }
 
 /** Limits the memory of one run; more prompts take several runs. */
 const MAX_PROMPTS_PER_RUN = 16;
+
+export type PromptLength = Pick<PromptEmbedding, 'cut' | 'size'>;
+
+/** A prompt as the graph reads it. */
+type TokenChunks = PromptLength & { readonly chunks: readonly EncoderChunk[] };
+
+/** Where a layer's states come from. */
+interface Layer {
+  readonly session: RuntimeSession;
+  readonly output: string;
+}
+
+interface EncodedChunk {
+  readonly hidden: Float32Array;
+  readonly pooled: Float32Array | undefined;
+}
 
 export class TextEncoder implements PromptEncoder {
   readonly embeddingDim: number;
   readonly pooledDim: number | undefined;
   readonly #session: RuntimeSession;
   readonly #tokenizer: ClipTokenizer;
+  readonly #options: TextEncoderOptions;
   readonly #idType: 'int32' | 'int64';
   readonly #ids: string;
   readonly #hidden: string;
@@ -51,6 +102,7 @@ export class TextEncoder implements PromptEncoder {
   /** The batch size, if the graph fixes it. */
   readonly #fixedPrompts: number | undefined;
   readonly #cache: LRUCache<string, PromptEmbedding>;
+  #earlier: Promise<EarlierLayers> | undefined;
 
   /** Throws LehrError `model-unavailable` when the session is not a CLIP text encoder. */
   constructor(session: RuntimeSession, tokenizer: ClipTokenizer, options: TextEncoderOptions = {}) {
@@ -60,6 +112,7 @@ export class TextEncoder implements PromptEncoder {
     const whole = pooled && expectOutput(graph, session, ['text_embeds']);
     this.#session = session;
     this.#tokenizer = tokenizer;
+    this.#options = options;
     this.#idType = expectType(graph, ids, ['int32', 'int64'] as const);
     this.#ids = ids.name;
     this.#hidden = hidden.name;
@@ -73,49 +126,109 @@ export class TextEncoder implements PromptEncoder {
     });
   }
 
-  async encode(prompts: readonly string[]): Promise<PromptEmbedding[]> {
+  async encode(prompts: readonly PromptText[], options: EncodeOptions = {}): Promise<PromptEmbedding[]> {
+    const written = prompts.map(asWritten);
     const found = new Map<string, PromptEmbedding>();
-    const missing: string[] = [];
-    for (const prompt of new Set(prompts)) {
-      const embedding = this.#cache.get(prompt);
-      if (embedding) found.set(prompt, embedding);
-      else missing.push(prompt);
+    const missing = new Map<string, WrittenPrompt>();
+    for (const prompt of written) {
+      const key = keyOf(prompt);
+      const embedding = this.#cache.get(key);
+      if (embedding) found.set(key, embedding);
+      else missing.set(key, prompt);
     }
-    const perRun = this.#fixedPrompts ?? MAX_PROMPTS_PER_RUN;
-    for (let start = 0; start < missing.length; start += perRun) {
-      const batch = missing.slice(start, start + perRun);
-      for (const [i, embedding] of (await this.#run(batch)).entries()) {
-        found.set(batch[i], embedding);
-        this.#cache.set(batch[i], embedding);
+    const skips = new Set([...missing.values()].map(({ clipSkip }) => clipSkip));
+    for (const skip of skips) {
+      const there = [...missing.values()].filter(({ clipSkip }) => clipSkip === skip);
+      for (const [i, embedding] of (await this.#encodeAt(skip, there, options)).entries()) {
+        found.set(keyOf(there[i]), embedding);
+        this.#cache.set(keyOf(there[i]), embedding);
       }
     }
-    return prompts.flatMap((prompt) => found.get(prompt) ?? []);
+    return written.flatMap((prompt) => found.get(keyOf(prompt)) ?? []);
+  }
+
+  measure(prompts: readonly PromptText[], options: EncodeOptions = {}): PromptLength[] {
+    return prompts.map((prompt) => {
+      const { cut, size } = this.#tokenize(asWritten(prompt), options);
+      return { cut, size };
+    });
   }
 
   async close(): Promise<void> {
     await this.#session.close();
   }
 
-  async #run(prompts: readonly string[]): Promise<PromptEmbedding[]> {
-    const wanted = this.#pooled === undefined ? [this.#hidden] : [this.#hidden, this.#pooled];
-    const tokenized = prompts.map((prompt) => this.#tokenizer.tokenize(prompt));
-    const results = await this.#session.run({ [this.#ids]: this.#stackIds(tokenized) }, wanted);
-    const length = this.#tokenizer.maxTokens * this.embeddingDim;
-    const hidden = rowsOf(results[this.#hidden], prompts.length, length);
-    const pooled = this.#pooled && rowsOf(results[this.#pooled], prompts.length, this.pooledDim ?? 0);
-    if (findBadRows([...hidden, ...(pooled || [])]).length > 0) {
-      throw new LehrError('numeric-error', 'The text encoder produced values that are not finite.');
+  async #encodeAt(
+    skip: number | undefined,
+    prompts: readonly WrittenPrompt[],
+    options: EncodeOptions,
+  ): Promise<PromptEmbedding[]> {
+    const layer = await this.#layerOf(skip);
+    const texts = prompts.map((prompt) => this.#tokenize(prompt, options));
+    const chunks = texts.flatMap((text) => text.chunks);
+    const encoded: EncodedChunk[] = [];
+    const perRun = this.#fixedPrompts ?? MAX_PROMPTS_PER_RUN;
+    for (let start = 0; start < chunks.length; start += perRun) {
+      encoded.push(...(await this.#run(layer, chunks.slice(start, start + perRun))));
     }
-    return hidden.map((each, i) => ({
-      hidden: each,
-      pooled: pooled ? pooled[i] : undefined,
-      cut: cutOf(tokenized[i], this.#tokenizer.maxTokens),
+    return texts.map(({ chunks: own, ...text }) => ({
+      ...joinChunks(encoded.splice(0, own.length)),
+      ...text,
     }));
   }
 
-  #stackIds(prompts: readonly TokenizedPrompt[]): Tensor {
-    const rows = this.#fixedPrompts ?? prompts.length;
-    const ids = Array.from({ length: rows }, (_, i) => prompts[i]?.ids ?? this.#tokenizer.encode('')).flat();
+  #tokenize(prompt: WrittenPrompt, { maxChunks = MAX_CHUNKS }: EncodeOptions): TokenChunks {
+    const tokenizer = this.#tokenizer;
+    if (prompt.syntax === 'plain') {
+      const tokenized = tokenizer.tokenize(prompt.text);
+      const chunks = [{ ids: tokenized.ids, weights: undefined }];
+      return { chunks, cut: cutOf(tokenized, tokenizer.maxTokens) };
+    }
+    const weighted = tokenizer.tokenizeWeighted(prompt.text, maxChunks);
+    if (!weighted) throw tooLong(prompt, maxChunks, tokenizer.maxTokens);
+    const { chunks, tokens } = weighted;
+    return { chunks, size: { tokens, chunks: chunks.length } };
+  }
+
+  /** Throws LehrError `invalid-input` when there is no such layer. */
+  async #layerOf(skip: number | undefined): Promise<Layer> {
+    const { layer = 'last', openEarlier } = this.#options;
+    const own = layer === 'last' ? 1 : 2;
+    if (skip === undefined || skip === own) return { session: this.#session, output: this.#hidden };
+    if (skip < own) throw noLayer(`is ${skip}, must be at least ${own} for this model`);
+    let outputs: readonly string[];
+    let session = this.#session;
+    // The first of these is what the first layer reads.
+    if (layer === 'penultimate') outputs = layersOf(session).slice(1).reverse();
+    else {
+      if (!openEarlier) throw noLayer('cannot be used with this model');
+      // What fails once, such as for want of memory, may work for the next job.
+      this.#earlier ??= openEarlier(this.#hidden).catch((error: unknown) => {
+        this.#earlier = undefined;
+        throw error;
+      });
+      ({ session, outputs } = await this.#earlier);
+    }
+    if (skip > outputs.length) throw noLayer(`is ${skip}, must be at most ${outputs.length} for this model`);
+    return { session, output: outputs[skip - 1] };
+  }
+
+  async #run({ session, output }: Layer, chunks: readonly EncoderChunk[]): Promise<EncodedChunk[]> {
+    const wanted = this.#pooled === undefined ? [output] : [output, this.#pooled];
+    const results = await session.run({ [this.#ids]: this.#stackIds(chunks) }, wanted);
+    const length = this.#tokenizer.maxTokens * this.embeddingDim;
+    const hidden = rowsOf(results[output], chunks.length, length);
+    const pooled = this.#pooled && rowsOf(results[this.#pooled], chunks.length, this.pooledDim ?? 0);
+    for (const [i, { weights }] of chunks.entries()) if (weights) weighStates(hidden[i], weights);
+    if (findBadRows([...hidden, ...(pooled || [])]).length > 0) {
+      throw new LehrError('numeric-error', 'The text encoder produced values that are not finite.');
+    }
+    return hidden.map((each, i) => ({ hidden: each, pooled: pooled ? pooled[i] : undefined }));
+  }
+
+  #stackIds(chunks: readonly EncoderChunk[]): Tensor {
+    const rows = this.#fixedPrompts ?? chunks.length;
+    const ids = Array.from({ length: rows }, (_, i) => chunks[i]?.ids ?? this.#tokenizer.encode('')).flat();
     const dims = [rows, this.#tokenizer.maxTokens];
     return this.#idType === 'int32'
       ? { type: 'int32', data: Int32Array.from(ids), dims }
@@ -123,7 +236,43 @@ export class TextEncoder implements PromptEncoder {
   }
 }
 
-export function cutOf({ tokens }: TokenizedPrompt, maxTokens: number): PromptCut | undefined {
+const asWritten = (prompt: PromptText): WrittenPrompt =>
+  typeof prompt === 'string'
+    ? { text: prompt, syntax: 'plain', clipSkip: undefined, field: 'prompt' }
+    : prompt;
+
+/** What an embedding depends on beside the model. */
+const keyOf = ({ text, syntax, clipSkip }: WrittenPrompt): string => JSON.stringify([text, syntax, clipSkip]);
+
+/** The chunks of a prompt follow each other; its pooled embedding is that of the first one, as in AUTOMATIC1111's web UI. */
+function joinChunks(chunks: readonly EncodedChunk[]): EncodedChunk {
+  if (chunks.length === 1) return chunks[0];
+  const hidden = new Float32Array(chunks.reduce((sum, chunk) => sum + chunk.hidden.length, 0));
+  let at = 0;
+  for (const chunk of chunks) {
+    hidden.set(chunk.hidden, at);
+    at += chunk.hidden.length;
+  }
+  return { hidden, pooled: chunks[0].pooled };
+}
+
+function tooLong({ field }: WrittenPrompt, maxChunks: number, maxTokens: number): LehrError {
+  const tokens = maxTokens - 2;
+  const detail =
+    maxChunks === 1
+      ? `is longer than ${tokens} tokens, and the UNet graph of this model was exported for one chunk alone`
+      : `is longer than ${maxChunks} chunks of ${tokens} tokens`;
+  return refused(field, detail);
+}
+
+export const noLayer = (detail: string): LehrError => refused('clip_skip', detail);
+
+const refused = (field: string, detail: string): LehrError =>
+  new LehrError('invalid-input', `/input/${field} ${detail}.`, {
+    problems: [{ pointer: `/input/${field}`, detail }],
+  });
+
+function cutOf({ tokens }: TokenizedPrompt, maxTokens: number): PromptCut | undefined {
   if (tokens === undefined) return { read: maxTokens };
   return tokens > maxTokens ? { read: maxTokens, tokens } : undefined;
 }
@@ -149,12 +298,9 @@ function lastLayer(graph: string, session: RuntimeSession): ValueInfo {
 
 /** Optimum writes the output of every layer, `hidden_states.0` being the input of the first. */
 function penultimateLayer(graph: string, session: RuntimeSession): ValueInfo {
-  const layers = session.outputs.flatMap((output) => {
-    const number = /^hidden_states[._](\d+)$/.exec(output.name)?.[1];
-    return number === undefined ? [] : [{ number: Number(number), output }];
-  });
-  const penultimate = layers.sort((a, b) => a.number - b.number).at(-2);
-  if (penultimate) return penultimate.output;
+  const name = layersOf(session).at(-2);
+  const penultimate = session.outputs.find((output) => output.name === name);
+  if (penultimate) return penultimate;
   throw new LehrError(
     'model-unavailable',
     `The ${graph} graph has no outputs hidden_states.0, hidden_states.1 and so on, of which SDXL uses the last but one. ` +
@@ -162,47 +308,11 @@ function penultimateLayer(graph: string, session: RuntimeSession): ValueInfo {
   );
 }
 
-/** SDXL's two text encoders: both read the whole prompt, and their embeddings stand side by side for each token. */
-export class PairedTextEncoder implements PromptEncoder {
-  readonly embeddingDim: number;
-  readonly pooledDim: number | undefined;
-  readonly #first: TextEncoder;
-  readonly #second: TextEncoder;
-  /** The joined embedding of each first one: equal prompts, whose parts are cached, share one array. */
-  readonly #joined = new WeakMap<PromptEmbedding, PromptEmbedding>();
-
-  /** The pooled embedding is that of the second encoder. */
-  constructor(first: TextEncoder, second: TextEncoder) {
-    this.#first = first;
-    this.#second = second;
-    this.embeddingDim = first.embeddingDim + second.embeddingDim;
-    this.pooledDim = second.pooledDim;
-  }
-
-  async encode(prompts: readonly string[]): Promise<PromptEmbedding[]> {
-    const first = await this.#first.encode(prompts);
-    const second = await this.#second.encode(prompts);
-    return first.map((each, i) => {
-      const known = this.#joined.get(each);
-      if (known) return known;
-      const joined = { ...second[i], hidden: this.#join(each.hidden, second[i].hidden), cut: each.cut };
-      this.#joined.set(each, joined);
-      return joined;
-    });
-  }
-
-  #join(first: Float32Array, second: Float32Array): Float32Array {
-    const [a, b] = [this.#first.embeddingDim, this.#second.embeddingDim];
-    const tokens = first.length / a;
-    if (second.length !== tokens * b) {
-      const lengths = `${tokens} and ${second.length / b}`;
-      throw new LehrError('engine-failed', `The two text encoders gave ${lengths} tokens.`);
-    }
-    const out = new Float32Array(tokens * (a + b));
-    for (let token = 0; token < tokens; token += 1) {
-      out.set(first.subarray(token * a, (token + 1) * a), token * (a + b));
-      out.set(second.subarray(token * b, (token + 1) * b), token * (a + b) + a);
-    }
-    return out;
-  }
+/** The names of these outputs, the input of the first layer first. */
+function layersOf(session: RuntimeSession): string[] {
+  const layers = session.outputs.flatMap(({ name }) => {
+    const number = /^hidden_states[._](\d+)$/.exec(name)?.[1];
+    return number === undefined ? [] : [{ number: Number(number), name }];
+  });
+  return layers.sort((a, b) => a.number - b.number).map(({ name }) => name);
 }

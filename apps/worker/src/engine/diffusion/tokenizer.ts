@@ -1,5 +1,7 @@
 /** Prompt to token ids, in the form that CLIP's text encoder takes. */
 import { Tokenizer } from '@huggingface/tokenizers';
+import { parseWeightedPrompt } from '@lehr/shared/prompts';
+import { chunkPrompt } from './prompt-chunks.ts';
 
 export interface SpecialTokens {
   readonly bos: string;
@@ -26,6 +28,18 @@ export interface TokenizedPrompt {
   readonly tokens: number | undefined;
 }
 
+/** What a text encoder reads in one piece: `maxTokens` ids, and how much each counts; undefined when all count equally. */
+export interface EncoderChunk {
+  readonly ids: readonly number[];
+  readonly weights: readonly number[] | undefined;
+}
+
+export interface WeightedPrompt {
+  readonly chunks: readonly EncoderChunk[];
+  /** Of all chunks, without start and end of text and padding. */
+  readonly tokens: number;
+}
+
 export class ClipTokenizer {
   /** Ids per prompt, 77 for CLIP. */
   readonly maxTokens: number;
@@ -33,6 +47,7 @@ export class ClipTokenizer {
   readonly #bos: number;
   readonly #eos: number;
   readonly #pad: number;
+  readonly #comma: number | undefined;
   /**
    * Characters that fill all ids of a prompt even when every token is as long as the longest one. What follows is not
    * tokenized, because one word of 30,000 letters would block the engine for a second.
@@ -52,6 +67,7 @@ export class ClipTokenizer {
     this.#bos = idOf(special.bos);
     this.#eos = idOf(special.eos);
     this.#pad = idOf(pad);
+    this.#comma = tokenizer.token_to_id(',</w>');
     const entries = [...tokenizer.get_vocab().keys()];
     const longest = entries.reduce((length, entry) => Math.max(length, entry.length), 0);
     this.#usefulLength = maxTokens * (longest + 1);
@@ -67,13 +83,48 @@ export class ClipTokenizer {
 
   /** As `encode`, and how many tokens the prompt has. */
   tokenize(prompt: string): TokenizedPrompt {
-    // CLIP takes a run of blanks for one. Only these four: JavaScript's \s matches one character more than the tokenizer's.
-    const text = prompt.replace(/[ \t\r\n]+/g, ' ');
+    const text = withSingleBlanks(prompt);
     const content = this.#contentIds(text.slice(0, this.#usefulLength));
-    const ids = [this.#bos, ...content.slice(0, this.maxTokens - FRAME_TOKENS), this.#eos];
-    const padding = new Array<number>(this.maxTokens - ids.length).fill(this.#pad);
     const isWhole = text.length <= this.#usefulLength;
-    return { ids: [...ids, ...padding], tokens: isWhole ? content.length + FRAME_TOKENS : undefined };
+    const ids = this.#frame(content.slice(0, this.maxTokens - FRAME_TOKENS));
+    return { ids, tokens: isWhole ? content.length + FRAME_TOKENS : undefined };
+  }
+
+  /**
+   * A prompt with emphasis: all of it, in as many chunks as it takes. Undefined of one that is longer than `maxChunks` of them: such a text
+   * is not tokenized to its end.
+   */
+  tokenizeWeighted(prompt: string, maxChunks: number): WeightedPrompt | undefined {
+    const parts = parseWeightedPrompt(prompt).map((part) => ({ ...part, text: withSingleBlanks(part.text) }));
+    const characters = parts.reduce((sum, { text }) => sum + text.length, 0);
+    const words = parts.flatMap(({ text }) => text.split(' '));
+    const isTooLong = characters > maxChunks * this.#usefulLength;
+    if (isTooLong || words.some((word) => word.length > this.#usefulLength)) return undefined;
+    const tokenized = parts.map(({ text, weight, isBreak }) => ({
+      ids: isBreak ? [] : this.#contentIds(text),
+      weight,
+      isBreak,
+    }));
+    const chunks = chunkPrompt(tokenized, { length: this.maxTokens - FRAME_TOKENS, comma: this.#comma });
+    if (chunks.length > maxChunks) return undefined;
+    return {
+      chunks: chunks.map(({ ids, weights }) => ({
+        ids: this.#frame(ids),
+        weights: this.#frameWeights(weights),
+      })),
+      tokens: chunks.reduce((sum, { ids }) => sum + ids.length, 0),
+    };
+  }
+
+  #frame(content: readonly number[]): number[] {
+    const ids = [this.#bos, ...content, this.#eos];
+    return [...ids, ...new Array<number>(this.maxTokens - ids.length).fill(this.#pad)];
+  }
+
+  /** Start, end and padding have the weight 1. */
+  #frameWeights(weights: readonly number[]): readonly number[] | undefined {
+    if (weights.every((weight) => weight === 1)) return undefined;
+    return [1, ...weights, ...new Array<number>(this.maxTokens - 1 - weights.length).fill(1)];
   }
 
   #contentIds(text: string): number[] {
@@ -81,3 +132,6 @@ export class ClipTokenizer {
     return ids.filter((id: number) => id !== this.#bos && id !== this.#eos);
   }
 }
+
+/** CLIP takes a run of blanks for one. Only these four: JavaScript's \s matches one character more than the tokenizer's. */
+const withSingleBlanks = (text: string): string => text.replace(/[ \t\r\n]+/g, ' ');

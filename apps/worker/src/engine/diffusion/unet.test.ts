@@ -6,7 +6,7 @@ import { afterEach, beforeEach, expect, test } from 'vitest';
 import { onnxRuntime } from '../runtime/onnx.ts';
 import { checkUnet } from './folder/load-unet.ts';
 import { rewireTimestep } from './folder/rewire-unet.ts';
-import { Unet, type UnetRow } from './unet.ts';
+import { Unet, type UnetConfig, type UnetRow } from './unet.ts';
 
 let folder: string;
 beforeEach(() => {
@@ -16,13 +16,13 @@ afterEach(() => rmSync(folder, { recursive: true }));
 
 const SIZE = { height: 8, width: 6 };
 
-async function openUnet(options: TinyDiffusionOptions = {}): Promise<Unet> {
+async function openUnet(options: TinyDiffusionOptions = {}, config: UnetConfig = {}): Promise<Unet> {
   await writeTinyDiffusion(folder, options);
   const path = join(folder, 'unet/model.onnx');
   const result = rewireTimestep(path);
   if (result.outcome !== 'rewired') throw new Error('Wanted a rewired graph.');
   const session = await onnxRuntime.load({ path, bytes: result.bytes }, { providers: ['cpu'], threads: 1 });
-  return new Unet(session, { mode: 'rows' });
+  return new Unet(session, { mode: 'rows' }, config);
 }
 
 async function openAligned(options: TinyDiffusionOptions = {}): Promise<Unet> {
@@ -143,12 +143,35 @@ test('Rows of the wrong size are refused before the run', async () => {
   const unet = await openUnet();
   const short = { ...row(1), latent: new Float32Array(5) };
   await expect(unet.predict([row(1), short], SIZE)).rejects.toThrow('a latent of 5 values, wanted 192');
-  const otherText = { ...row(1), promptEmbedding: new Float32Array(32) };
-  await expect(unet.predict([row(1), otherText], SIZE)).rejects.toThrow(
-    'a prompt embedding of 32 values, wanted 2464',
-  );
+  for (const length of [0, 31]) {
+    const otherText = { ...row(1), promptEmbedding: new Float32Array(length) };
+    await expect(unet.predict([row(1), otherText], SIZE)).rejects.toThrow(
+      `a prompt embedding of ${length} values, wanted a multiple of 32`,
+    );
+  }
   await expect(unet.predict([], SIZE)).rejects.toThrow('at least one row');
 });
+
+test.each([
+  [true, 1e-6],
+  [false, 0],
+])(
+  'Rows with prompts of 1, 2, 3 and 5 chunks, sharing runs %s, equal the same rows alone',
+  async (sharesLengths, most) => {
+    const unet = await openUnet({}, { sharesLengths });
+    const rows = [1, 2, 1, 3, 5].map((chunks, i) => ({
+      ...row(900 - 200 * i, i),
+      promptEmbedding: values(chunks * 77 * 32, i + 0.5),
+    }));
+    for (const batch of [rows.slice(0, 3), rows]) {
+      const { rows: together } = await unet.predict(batch, SIZE);
+      expect(together).toHaveLength(batch.length);
+      for (const [i, single] of batch.entries()) {
+        expect(largestDifference(together[i], await alone(unet, single))).toBeLessThanOrEqual(most);
+      }
+    }
+  },
+);
 
 test('A config that contradicts the graph is refused', async () => {
   await writeTinyDiffusion(folder);

@@ -13,6 +13,7 @@ import {
 } from '../runtime/tensor.ts';
 import { type ConditionName, type Conditions, unetInputNames } from './conditioning.ts';
 import { NoisePredictions } from './model-output.ts';
+import { callsByLength, joinOutputs, MAX_SHARED_TOKENS, RepeatedEmbeddings } from './shared-calls.ts';
 
 /** One row of the batch; a sample with guidance takes two. */
 export interface UnetRow {
@@ -38,6 +39,11 @@ export interface UnetConfig {
   readonly latentChannels?: number | undefined;
   readonly embeddingDim?: number | undefined;
   readonly conditions?: Partial<Record<ConditionName, number | undefined>>;
+  /**
+   * Whether rows with prompts of different lengths share a run. Default: on every provider but cpu. There a second run costs little, and a row
+   * keeps its bits whoever runs beside it: repeated keys are summed in another order, and a pixel here and there would differ by one.
+   */
+  readonly sharesLengths?: boolean;
 }
 
 interface ConditionInput {
@@ -58,12 +64,14 @@ export class Unet {
   readonly fixedRows: number | undefined;
   readonly #session: RuntimeSession;
   readonly #sample: { readonly name: string; readonly type: FloatType };
-  readonly #text: { readonly name: string; readonly type: FloatType };
+  readonly #text: { readonly name: string; readonly type: FloatType; readonly takesAnyLength: boolean };
   readonly #timestep: { readonly name: string; readonly type: NumberType; readonly isScalar: boolean };
   readonly #conditions: ReadonlyMap<ConditionName, ConditionInput>;
   readonly #output: string;
+  readonly #maxSharedTokens: number;
   readonly #latents = new RowStack();
   readonly #texts = new RowStack({ constant: true });
+  readonly #repeated = new RepeatedEmbeddings();
   /** For sums with the prediction for one sample. */
   #rowMemory = new Float32Array(0);
 
@@ -75,8 +83,13 @@ export class Unet {
     const [sample, timestep, text] = [names.sample, names.timestep, names.text].map(inputOf);
     this.#session = session;
     this.batching = batching;
+    this.#maxSharedTokens = (config.sharesLengths ?? session.provider !== 'cpu') ? MAX_SHARED_TOKENS : 0;
     this.#sample = { name: sample.name, type: expectType('unet', sample, FLOAT_TYPES) };
-    this.#text = { name: text.name, type: expectType('unet', text, FLOAT_TYPES) };
+    this.#text = {
+      name: text.name,
+      type: expectType('unet', text, FLOAT_TYPES),
+      takesAnyLength: typeof text.dims[1] !== 'number',
+    };
     this.#timestep = {
       name: timestep.name,
       type: expectType('unet', timestep, NUMBER_TYPES),
@@ -105,38 +118,53 @@ export class Unet {
     return new Map([...this.#conditions].map(([name, { length }]) => [name, length]));
   }
 
+  /** Whether a prompt may have more tokens than one chunk: a graph can fix their number. */
+  get takesLongPrompts(): boolean {
+    return this.#text.takesAnyLength;
+  }
+
   /**
-   * Predicts the noise of every row in one run. The batch is padded to `padTo` rows, for providers that tune per shape:
-   * the extra rows repeat the last one and their results are dropped. Throws what RuntimeSession.run throws, and LehrError
-   * `engine-failed` for rows that cannot be in one run.
+   * Predicts the noise of every row, in one run where their prompts can share it (shared-calls.ts). The batch is padded to `padTo` rows, for
+   * providers that tune per shape: the extra rows repeat the last one and their results are dropped. Throws what RuntimeSession.run throws,
+   * and LehrError `engine-failed` for rows that cannot be in one run.
    */
   async predict(rows: readonly UnetRow[], size: LatentSize, padTo = rows.length): Promise<NoisePredictions> {
     const area = size.height * size.width;
     const rowLength = this.latentChannels * area;
     this.#checkRows(rows, this.inputChannels * area);
-    const batch = this.#pad(rows, padTo);
+    const tokens = rows.map(({ promptEmbedding }) => promptEmbedding.length / this.embeddingDim);
+    const calls = callsByLength(tokens, this.#maxSharedTokens);
+    const outputs: Tensor<FloatType>[] = [];
+    let runMs = 0;
+    for (const { rows: indices, tokens } of calls) {
+      const own = calls.length === 1 ? rows : indices.map((index) => rows[index]);
+      const batch = this.#pad(own, calls.length === 1 ? padTo : own.length);
+      const feeds = this.#feeds(batch, size, tokens);
+      const startedAt = performance.now();
+      const { [this.#output]: output } = await this.#session.run(feeds, [this.#output]);
+      runMs += performance.now() - startedAt;
+      if (!isFloat(output)) throw new TypeError(`The UNet's output is ${output.type}, wanted a float type.`);
+      outputs.push(output);
+    }
+    const output = calls.length === 1 ? outputs[0] : joinOutputs(outputs, calls, rows.length);
+    if (this.#rowMemory.length !== rowLength) this.#rowMemory = new Float32Array(rowLength);
+    return new NoisePredictions(output, rows.length, this.#rowMemory, runMs);
+  }
+
+  #feeds(batch: readonly UnetRow[], { height, width }: LatentSize, tokens: number): Record<string, Tensor> {
     const latents = batch.map(({ latent }) => latent);
-    const texts = batch.map(({ promptEmbedding }) => promptEmbedding);
-    const tokens = texts[0].length / this.embeddingDim;
+    const length = tokens * this.embeddingDim;
+    const texts = batch.map(({ promptEmbedding }) => this.#repeated.of(promptEmbedding, length));
+    const latentDims = [batch.length, this.inputChannels, height, width];
     const feeds: Record<string, Tensor> = {
-      [this.#sample.name]: this.#latents.stack(this.#sample.type, latents, [
-        batch.length,
-        this.inputChannels,
-        size.height,
-        size.width,
-      ]),
+      [this.#sample.name]: this.#latents.stack(this.#sample.type, latents, latentDims),
       [this.#timestep.name]: this.#stackTimesteps(batch),
       [this.#text.name]: this.#texts.stack(this.#text.type, texts, [batch.length, tokens, this.embeddingDim]),
     };
-    for (const [name, condition] of this.#conditions)
+    for (const [name, condition] of this.#conditions) {
       feeds[condition.input] = stackConditions(batch, name, condition);
-    const startedAt = performance.now();
-    const results = await this.#session.run(feeds, [this.#output]);
-    const runMs = performance.now() - startedAt;
-    const output = results[this.#output];
-    if (!isFloat(output)) throw new TypeError(`The UNet's output is ${output.type}, wanted a float type.`);
-    if (this.#rowMemory.length !== rowLength) this.#rowMemory = new Float32Array(rowLength);
-    return new NoisePredictions(output, rows.length, this.#rowMemory, runMs);
+    }
+    return feeds;
   }
 
   async close(): Promise<void> {
@@ -147,17 +175,15 @@ export class Unet {
     if (rows.length === 0)
       throw new LehrError('engine-failed', 'A UNet run needs at least one row, got none.');
     const [first] = rows;
-    if (first.promptEmbedding.length % this.embeddingDim !== 0) {
-      throw misfit('a prompt embedding', first.promptEmbedding.length, `a multiple of ${this.embeddingDim}`);
-    }
     for (const { latent, promptEmbedding, timestep, conditions } of rows) {
       for (const [name, { length }] of this.#conditions) {
         const came = conditions?.[name]?.length ?? 0;
         if (came !== length) throw misfit(`a "${name}"`, came, length);
       }
       if (latent.length !== rowLength) throw misfit('a latent', latent.length, rowLength);
-      if (promptEmbedding.length !== first.promptEmbedding.length) {
-        throw misfit('a prompt embedding', promptEmbedding.length, first.promptEmbedding.length);
+      const values = promptEmbedding.length;
+      if (values === 0 || values % this.embeddingDim !== 0) {
+        throw misfit('a prompt embedding', values, `a multiple of ${this.embeddingDim}`);
       }
       if (this.batching.mode === 'aligned' && timestep !== first.timestep) {
         const both = `${first.timestep} and ${timestep}`;

@@ -170,6 +170,7 @@ const FROM_ENGINE: { [Type in FromEngine['type']]: Extract<FromEngine, { type: T
     height: 1,
     batchSize: 1.5,
     cuts: { prompt: { read: 77, tokens: 132 } },
+    sizes: { negativePrompt: { tokens: 90, chunks: 2 } },
     timings: { textMs: 12, startedAt: 15, denoisedAt: 295, decodedAt: 560, decodeMs: 260, deviceMs: 302.5 },
   },
   segment: {

@@ -155,6 +155,20 @@ export interface PromptCuts {
   readonly negativePrompt?: PromptCut;
 }
 
+/** A prompt with emphasis, of which all is read. */
+export interface PromptSize {
+  /** Without start and end of text. */
+  readonly tokens: number;
+  /** Pieces in which the text encoder read it. */
+  readonly chunks: number;
+}
+
+/** The texts of a picture that were read in chunks. */
+export interface PromptSizes {
+  readonly prompt?: PromptSize;
+  readonly negativePrompt?: PromptSize;
+}
+
 export interface SampleTimings {
   /** How long its prompts took to encode. */
   readonly textMs: number;
@@ -232,6 +246,8 @@ export type FromEngine =
       readonly batchSize: number;
       /** The texts of the sample that the text encoder did not read whole. */
       readonly cuts: PromptCuts;
+      /** Of its texts with emphasis. */
+      readonly sizes: PromptSizes;
       readonly timings: SampleTimings;
     }
   | SegmentMessage

@@ -1,5 +1,5 @@
 /** What the worker submits to its engine: one picture, one window of audio, or the texts of a job. */
-import type { PriorityClass, SamplerName, TextItem } from '@lehr/shared';
+import type { PriorityClass, PromptSyntax, SamplerName, TextItem } from '@lehr/shared';
 
 declare const brand: unique symbol;
 /** One sample of one attempt of a job. Never reused, so that a late message cannot be taken for another attempt. */
@@ -24,6 +24,10 @@ export interface DiffusionSample extends SampleBase {
   readonly task: 'diffusion';
   readonly prompt: string;
   readonly negativePrompt: string;
+  /** How both are read; plain when absent. */
+  readonly promptSyntax?: PromptSyntax;
+  /** The layer of the text encoder, counted from its last one, which is 1; that of the model's family when absent. */
+  readonly clipSkip?: number;
   readonly width: number;
   readonly height: number;
   readonly steps: number;

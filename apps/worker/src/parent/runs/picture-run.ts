@@ -6,6 +6,7 @@ import {
   groupQueueName,
   type JobMetrics,
   type Progress,
+  type PromptLengths,
   parseGroupQueueName,
   passesOf,
   rowsPerSample,
@@ -15,9 +16,9 @@ import {
   type Timings,
 } from '@lehr/shared';
 import type { Claim } from '@lehr/shared/queue';
-import type { JobOutput, JobRecord, Move, StoredImage } from '@lehr/shared/records';
+import type { JobRecord, Move, StoredImage } from '@lehr/shared/records';
 import { inPart } from '@lehr/shared/tracing';
-import type { DiffusionSample, PromptCuts, SampleId } from '../../engine/protocol/messages.ts';
+import type { DiffusionSample, PromptCuts, PromptSizes, SampleId } from '../../engine/protocol/messages.ts';
 import { encodeImage } from '../delivery/image-file.ts';
 import type { OutputStore } from '../delivery/output-store.ts';
 import { type Edit, openEdit, type Pixels, type ReadField } from './edit.ts';
@@ -31,6 +32,7 @@ interface Picture {
   readonly times: PictureTimes;
   readonly batchSize: number;
   readonly cuts: PromptCuts;
+  readonly sizes: PromptSizes;
 }
 
 interface PictureSample extends SampleRun {
@@ -141,7 +143,7 @@ export class PictureRun extends JobRun {
       throw new Error(`A picture ended as ${result.type}. This is a bug in Lehr.`);
     const index = this.samples.indexOf(sample as PictureSample);
     const { request, submittedAt } = this.samples[index];
-    const { pixels: data, latent, batchSize, cuts, timings } = result;
+    const { pixels: data, latent, batchSize, cuts, sizes, timings } = result;
     const { file, width, height } = await inPart(this.span, 'encode file', () =>
       this.#finished({ data, width: result.width, height: result.height }, request),
     );
@@ -167,6 +169,7 @@ export class PictureRun extends JobRun {
       times: { submittedAt, engine: timings, encodedAt, uploadedAt },
       batchSize,
       cuts,
+      sizes,
     };
     return [];
   }
@@ -182,7 +185,7 @@ export class PictureRun extends JobRun {
 
   /** What the file says of its making. */
   #embedded({ seed, steps, sampler, guidance, mask, prompt, negativePrompt }: DiffusionSample) {
-    const { strength, denoising_start, denoising_end, hires } = this.#input;
+    const { strength, denoising_start, denoising_end, hires, prompt_syntax, clip_skip } = this.#input;
     const { id: job, model } = this.record;
     const prompts = this.#input.embed_prompt && { prompt, negative_prompt: negativePrompt };
     return {
@@ -197,6 +200,8 @@ export class PictureRun extends JobRun {
       ...(denoising_end !== undefined && { denoising_end }),
       ...(hires && { hires }),
       ...(mask && { masked: true }),
+      ...(prompt_syntax && { prompt_syntax }),
+      ...(clip_skip !== undefined && { clip_skip }),
       ...prompts,
     };
   }
@@ -227,18 +232,17 @@ export class PictureRun extends JobRun {
       timings,
       ...(deviceMs !== undefined && { device_ms: deviceMs }),
     };
-    return { output: { images: pictures.map(({ image }) => image), ...cutFields(pictures) }, metrics };
+    return { output: { images: pictures.map(({ image }) => image), ...lengthFields(pictures) }, metrics };
   }
 }
 
 /** All pictures of a job have its prompts. */
-function cutFields(
-  pictures: readonly Picture[],
-): Pick<JobOutput, 'truncated_prompt' | 'truncated_negative_prompt'> {
-  const { prompt, negativePrompt } = pictures[0].cuts;
+function lengthFields([{ cuts, sizes }]: readonly Picture[]): PromptLengths {
   return {
-    ...(prompt && { truncated_prompt: prompt }),
-    ...(negativePrompt && { truncated_negative_prompt: negativePrompt }),
+    ...(cuts.prompt && { truncated_prompt: cuts.prompt }),
+    ...(cuts.negativePrompt && { truncated_negative_prompt: cuts.negativePrompt }),
+    ...(sizes.prompt && { prompt_size: sizes.prompt }),
+    ...(sizes.negativePrompt && { negative_prompt_size: sizes.negativePrompt }),
   };
 }
 
@@ -258,6 +262,8 @@ const sampleOf = (record: JobRecord, input: TextToImageInput, index: number): Di
   priority: record.priority,
   prompt: input.prompt,
   negativePrompt: input.negative_prompt,
+  ...(input.prompt_syntax !== undefined && { promptSyntax: input.prompt_syntax }),
+  ...(input.clip_skip !== undefined && { clipSkip: input.clip_skip }),
   width: input.width,
   height: input.height,
   steps: input.steps,

@@ -13,6 +13,7 @@ import type {
   RuntimeSession,
 } from '../../runtime/runtime.ts';
 import type { Conditioning } from '../conditioning.ts';
+import { MAX_CHUNKS } from '../prompt-chunks.ts';
 import type { SchedulerConfig } from '../scheduler-config.ts';
 import type { PromptEncoder } from '../text-encoder.ts';
 import type { ClipTokenizer } from '../tokenizer.ts';
@@ -32,6 +33,8 @@ export interface DiffusionModel {
   readonly tokenizer: ClipTokenizer;
   readonly textEncoder: PromptEncoder;
   readonly unet: Unet;
+  /** The most chunks of a prompt. */
+  readonly maxChunks: number;
   readonly vae: Vae;
   /** Opens the VAE decoder again, whole or in pieces (LoadOptions.largestPiece). */
   reloadDecoder(largestPiece?: number): Promise<RuntimeSession>;
@@ -99,6 +102,7 @@ async function openParts(
     tokenizer,
     textEncoder,
     unet,
+    maxChunks: unet.takesLongPrompts ? MAX_CHUNKS : 1,
     vae,
     reloadDecoder: loadDecoder,
     pictureInput,

@@ -2,9 +2,12 @@
 import { join } from 'node:path';
 import { LehrError } from '@lehr/shared';
 import { reportOf } from '../../folder/open-whole.ts';
+import { readGraph, rewrittenSource } from '../../runtime/external-data.ts';
 import type { GraphReport, InferenceRuntime, LoadOptions } from '../../runtime/runtime.ts';
+import { PairedTextEncoder } from '../paired-text-encoder.ts';
 import {
-  PairedTextEncoder,
+  type EarlierLayers,
+  noLayer,
   type PromptEncoder,
   TextEncoder,
   type TextEncoderOptions,
@@ -12,6 +15,7 @@ import {
 import type { ClipTokenizer } from '../tokenizer.ts';
 import { openClipTokenizer } from './clip-tokenizer.ts';
 import type { DiffusionConfig } from './diffusion-config.ts';
+import { addEarlierLayers } from './earlier-layers.ts';
 
 export interface TextEncoders {
   /** Of the first one that there is. */
@@ -81,9 +85,25 @@ async function openOne(
   const tokenizer = await openClipTokenizer(join(folder, name.replace('text_encoder', 'tokenizer')), {
     maxTokens,
   });
-  const session = await runtime.load({ path: join(folder, name, 'model.onnx') }, load);
+  const path = join(folder, name, 'model.onnx');
+  const session = await runtime.load({ path }, load);
   const embeddingDim = config.hidden_size ?? undefined;
-  const encoder = new TextEncoder(session, tokenizer, { ...options, graph: name, embeddingDim });
+  const openEarlier = (last: string) => openEarlierLayers(path, last, runtime, load);
+  const encoder = new TextEncoder(session, tokenizer, { ...options, graph: name, embeddingDim, openEarlier });
   await encoder.encode(['']);
   return { tokenizer, encoder, graph: reportOf(name, session) };
+}
+
+/** A second session, and not more outputs of the first one: those would keep ONNX Runtime from fusing what every other job runs. */
+async function openEarlierLayers(
+  path: string,
+  last: string,
+  runtime: InferenceRuntime,
+  load: LoadOptions,
+): Promise<EarlierLayers> {
+  const stored = readGraph({ path });
+  const outputs = addEarlierLayers(stored, last);
+  if (!outputs)
+    throw noLayer('cannot be used with this model: Lehr finds no layers in the graph of its text encoder');
+  return { session: await runtime.load(rewrittenSource({ path }, stored), load), outputs };
 }

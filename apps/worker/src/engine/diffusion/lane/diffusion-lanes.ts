@@ -10,7 +10,6 @@ import { type DiffusionModel, openDiffusionModel, refuseOtherSize } from '../fol
 import { probeRow } from '../folder/load-unet.ts';
 import { encoderOf } from '../folder/open-picture-input.ts';
 import { fitLatentRgb, type LatentRgb } from '../latent-rgb.ts';
-import { cutOf } from '../text-encoder.ts';
 import type { VaeEncoder } from '../vae-encoder.ts';
 import { Checkpoints } from './checkpoints.ts';
 import { Lane } from './lane.ts';
@@ -41,7 +40,10 @@ export class DiffusionLanes extends ModelLanes<OpenModel, DiffusionSample, Lane>
     this.#prompts = new PromptQueue({
       clock,
       post,
-      encoderOf: (ref) => this.opened(ref).model.textEncoder,
+      encode: (ref, prompts) => {
+        const { textEncoder, maxChunks } = this.opened(ref).model;
+        return textEncoder.encode(prompts, { maxChunks });
+      },
       onEncoded: (sample) => this.lane(sample.request).submit(sample),
     });
     this.#encodes = new EncodeQueue({
@@ -110,10 +112,7 @@ export class DiffusionLanes extends ModelLanes<OpenModel, DiffusionSample, Lane>
     } else if (sample.denoising.callsLeft > 0) {
       this.#join(sample);
     } else {
-      const { tokenizer } = model;
-      sample.prompt.setCuts(
-        sample.prompt.texts.map((prompt) => cutOf(tokenizer.tokenize(prompt), tokenizer.maxTokens)),
-      );
+      sample.prompt.setLengths(model.textEncoder.measure(sample.prompt.texts, model));
       sample.startedAt = arrivedAt;
       sample.denoisedAt = arrivedAt;
       this.#denoised(sample);

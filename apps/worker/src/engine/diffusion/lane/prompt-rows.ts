@@ -1,6 +1,6 @@
 /** The prompt and the negative prompt of a sample: the texts to encode, and what its rows hold of them at every step. */
 import { rowsPerSample } from '@lehr/shared';
-import type { DiffusionSample, PromptCut, PromptCuts } from '../../protocol/messages.ts';
+import type { DiffusionSample, PromptCuts, PromptSizes } from '../../protocol/messages.ts';
 import {
   type Conditioning,
   type Conditions,
@@ -8,6 +8,7 @@ import {
   pictureConditions,
   type RowKind,
 } from '../conditioning.ts';
+import type { PromptLength, PromptText } from '../text-encoder.ts';
 import type { UnetRow } from '../unet.ts';
 
 interface PromptRow {
@@ -19,6 +20,8 @@ export class PromptRows {
   readonly count: 1 | 2;
   /** Of the prompt and the negative prompt, those that the text encoder did not read whole. */
   cuts: PromptCuts = {};
+  /** Of those that were read in chunks. */
+  sizes: PromptSizes = {};
   readonly #request: DiffusionSample;
   readonly #conditioning: Conditioning;
   /** The negative prompt's first. */
@@ -32,9 +35,12 @@ export class PromptRows {
   }
 
   /** The texts to encode: the prompt and, for a separate row, the negative prompt. */
-  get texts(): readonly string[] {
-    const { prompt, negativePrompt } = this.#request;
-    return this.count === 2 && !this.#hasZeroNegative ? [prompt, negativePrompt] : [prompt];
+  get texts(): readonly PromptText[] {
+    const { prompt, negativePrompt, promptSyntax = 'plain', clipSkip } = this.#request;
+    const how = { syntax: promptSyntax, clipSkip };
+    const positive = { ...how, text: prompt, field: 'prompt' } as const;
+    if (this.count === 1 || this.#hasZeroNegative) return [positive];
+    return [positive, { ...how, text: negativePrompt, field: 'negative_prompt' }];
   }
 
   get #hasZeroNegative(): boolean {
@@ -49,7 +55,7 @@ export class PromptRows {
       const shared = pictureConditions(this.#conditioning, this.#request, kind);
       return { promptEmbedding: hidden, conditions: pooled ? { ...shared, text_embeds: pooled } : shared };
     };
-    this.setCuts([prompt.cut, encoded?.cut]);
+    this.setLengths([prompt, encoded]);
     const negative = this.#hasZeroNegative ? zerosLike(prompt) : encoded;
     const positive = rowOf(prompt, 'prompt');
     this.#rows = this.count === 2 ? [rowOf(negative, 'negative'), positive] : [positive];
@@ -62,9 +68,16 @@ export class PromptRows {
     return true;
   }
 
-  /** Takes what was cut of `texts`, in order. */
-  setCuts([prompt, negativePrompt]: readonly (PromptCut | undefined)[]): void {
-    this.cuts = { ...(prompt && { prompt }), ...(negativePrompt && { negativePrompt }) };
+  /** Takes how much of `texts` was read, in order. */
+  setLengths([prompt, negative]: readonly (PromptLength | undefined)[]): void {
+    this.cuts = {
+      ...(prompt?.cut && { prompt: prompt.cut }),
+      ...(negative?.cut && { negativePrompt: negative.cut }),
+    };
+    this.sizes = {
+      ...(prompt?.size && { prompt: prompt.size }),
+      ...(negative?.size && { negativePrompt: negative.size }),
+    };
   }
 
   /** The rows of a call with this input: with guidance, the negative prompt's row and then the prompt's. */

@@ -2,7 +2,8 @@
 import { type Clock, toPlainError } from '@lehr/shared';
 import type { TurnTaker } from '../../lanes/turns.ts';
 import type { DiffusionSample, FromEngine, SampleId } from '../../protocol/messages.ts';
-import type { PromptEncoder } from '../text-encoder.ts';
+import type { PromptEmbedding } from '../conditioning.ts';
+import type { PromptText } from '../text-encoder.ts';
 import type { Vae } from '../vae.ts';
 import type { VaeEncoder } from '../vae-encoder.ts';
 import type { LaneSample } from './lane-sample.ts';
@@ -82,7 +83,7 @@ export class EncodeQueue extends SampleQueue<EncodeQueueOptions> {
 const MAX_SAMPLES_PER_RUN = 8;
 
 interface PromptQueueOptions extends QueueOptions {
-  readonly encoderOf: (model: string) => PromptEncoder;
+  readonly encode: (model: string, prompts: readonly PromptText[]) => Promise<readonly PromptEmbedding[]>;
   readonly onEncoded: (sample: LaneSample) => void;
 }
 
@@ -117,10 +118,10 @@ export class PromptQueue extends SampleQueue<PromptQueueOptions> {
   }
 
   async #encode(samples: readonly LaneSample[]): Promise<void> {
-    const { clock, encoderOf, onEncoded } = this.options;
+    const { clock, encode, onEncoded } = this.options;
     const startedAt = clock.monotonic();
     const prompts = samples.flatMap((sample) => sample.prompt.texts);
-    const embeddings = await encoderOf(samples[0].request.model).encode(prompts);
+    const embeddings = await encode(samples[0].request.model, prompts);
     const textMs = clock.monotonic() - startedAt;
     let at = 0;
     for (const sample of samples) {
@@ -200,7 +201,7 @@ export class DecodeQueue extends SampleQueue<DecodeQueueOptions> {
       ...(!isResumed && { deviceMs: sample.deviceMs + decodeMs }),
     };
     const latent = denoisingEnd === undefined ? undefined : sample.denoising.toFile();
-    const { cuts } = sample.prompt;
+    const { cuts, sizes } = sample.prompt;
     this.options.post({
       type: 'finished',
       sample: id,
@@ -210,6 +211,7 @@ export class DecodeQueue extends SampleQueue<DecodeQueueOptions> {
       ...(latent && { latent }),
       batchSize,
       cuts,
+      sizes,
       timings,
     });
   }

@@ -1,0 +1,74 @@
+/**
+ * Rows whose prompts differ in length, in as few UNet calls as is cheap, without a mask. Attention over keys and values that are all repeated
+ * equally often is the same attention, so a row of one chunk beside one of two is given twice. Pure functions.
+ */
+import type { FloatType, Tensor } from '../runtime/tensor.ts';
+
+/** Rows that run together. */
+export interface SharedCall {
+  /** Their indices. */
+  readonly rows: readonly number[];
+  /** Tokens that each of them is given: a multiple of its own. */
+  readonly tokens: number;
+}
+
+/**
+ * A row with a longer text costs more: measured on 2026-11-28 with the UNet of Stable Diffusion 1.5 at 512x512 (float32, two threads of a shared
+ * CPU at a load of 2, 11 interleaved rounds), its CPU time was 0.97, 1.00, 1.02 and 1.07 times that of one chunk with 2, 4, 8 and 12. Up to
+ * 8 chunks of 77 tokens, less than the 3 % that a batch of mixed prompts may lose, rows are repeated; beyond, they run apart.
+ */
+export const MAX_SHARED_TOKENS = 8 * 77;
+
+/**
+ * The calls of rows with prompts of so many tokens; each row is in one of them, the longest prompts come first. Rows of different lengths share
+ * a call of up to `maxShared` tokens.
+ */
+export function callsByLength(tokens: readonly number[], maxShared: number): SharedCall[] {
+  const calls: { rows: number[]; tokens: number }[] = [];
+  const lengths = [...new Set(tokens)].sort((a, b) => b - a);
+  for (const length of lengths) {
+    const rows = tokens.flatMap((own, row) => (own === length ? [row] : []));
+    const shared = calls.find((call) => commonMultiple(call.tokens, length) <= maxShared);
+    if (shared) {
+      shared.tokens = commonMultiple(shared.tokens, length);
+      shared.rows.push(...rows);
+    } else calls.push({ rows, tokens: length });
+  }
+  return calls;
+}
+
+const commonMultiple = (a: number, b: number): number => (a / commonDivisor(a, b)) * b;
+const commonDivisor = (a: number, b: number): number => (b === 0 ? a : commonDivisor(b, a % b));
+
+/** The rows of several outputs, each in the place that its call says, as one output. */
+export function joinOutputs(
+  outputs: readonly Tensor<FloatType>[],
+  calls: readonly SharedCall[],
+  rows: number,
+): Tensor<FloatType> {
+  const [{ type, dims }] = outputs;
+  const length = dims.slice(1).reduce((product, dim) => product * dim, 1);
+  const data = type === 'float32' ? new Float32Array(rows * length) : new Uint16Array(rows * length);
+  for (const [i, call] of calls.entries()) {
+    for (const [at, row] of call.rows.entries()) {
+      data.set(outputs[i].data.subarray(at * length, (at + 1) * length), row * length);
+    }
+  }
+  return { type, data, dims: [rows, ...dims.slice(1)] } as Tensor<FloatType>;
+}
+
+/** Prompt embeddings as often one after another as a call needs; the same array for the same embedding while its calls do not change. */
+export class RepeatedEmbeddings {
+  readonly #made = new WeakMap<Float32Array, Float32Array>();
+
+  /** `length` is a multiple of that of the embedding. */
+  of(embedding: Float32Array, length: number): Float32Array {
+    if (embedding.length === length) return embedding;
+    const known = this.#made.get(embedding);
+    if (known?.length === length) return known;
+    const repeated = new Float32Array(length);
+    for (let at = 0; at < length; at += embedding.length) repeated.set(embedding, at);
+    this.#made.set(embedding, repeated);
+    return repeated;
+  }
+}

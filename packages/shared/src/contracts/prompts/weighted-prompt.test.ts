@@ -1,0 +1,100 @@
+import { expect, test } from 'vitest';
+import { markWeightedPrompt, parseWeightedPrompt } from './weighted-prompt.ts';
+
+const parse = (prompt: string) => parseWeightedPrompt(prompt).map(({ text, weight }) => [text, weight]);
+
+/** Of the web UI's own examples, beside its parser. */
+const PUBLISHED: readonly [prompt: string, parts: readonly (readonly [string, number])[]][] = [
+  ['normal text', [['normal text', 1]]],
+  [
+    'an (important) word',
+    [
+      ['an ', 1],
+      ['important', 1.1],
+      [' word', 1],
+    ],
+  ],
+  ['(unbalanced', [['unbalanced', 1.1]]],
+  ['\\(literal\\]', [['(literal]', 1]]],
+  ['(unnecessary)(parens)', [['unnecessaryparens', 1.1]]],
+  [
+    'a (((house:1.3)) [on] a (hill:0.5), sun, (((sky))).',
+    [
+      ['a ', 1],
+      ['house', 1.5730000000000004],
+      [' ', 1.1],
+      ['on', 1],
+      [' a ', 1.1],
+      ['hill', 0.55],
+      [', sun, ', 1.1],
+      ['sky', 1.4641000000000006],
+      ['.', 1.1],
+    ],
+  ],
+];
+
+test.each(PUBLISHED)("The web UI's example %s gives its parts", (prompt, parts) => {
+  expect(parse(prompt)).toEqual(parts);
+});
+
+test('An empty prompt is one empty part', () => {
+  expect(parse('')).toEqual([['', 1]]);
+  expect(parse('()')).toEqual([['', 1]]);
+});
+
+test('Brackets that close nothing, and weights outside of brackets, are text', () => {
+  expect(parse('a) b] c:1.2) d')).toEqual([['a) b] c:1.2) d', 1]]);
+  expect(parse('ratio 16:9, (a:b)')).toEqual([
+    ['ratio 16:9, ', 1],
+    ['a:b', 1.1],
+  ]);
+});
+
+test('A weight that is no number is text in its bracket', () => {
+  expect(parse('(a:1.2.3)')).toEqual([['a:1.2.3)', 1.1]]);
+  expect(parse('(a:.5)(b:2.)(c:-1)')).toEqual([
+    ['a', 0.5],
+    ['b', 2],
+    ['c', -1],
+  ]);
+});
+
+test('A backslash before another character is dropped, and two are one', () => {
+  expect(parse('a\\b \\\\ c')).toEqual([['ab \\ c', 1]]);
+});
+
+test('BREAK takes the blanks around it, and is a word inside of longer ones and of brackets', () => {
+  const breaks = (prompt: string) => parseWeightedPrompt(prompt).filter(({ isBreak }) => isBreak).length;
+  expect(parse('a BREAK b')).toEqual([
+    ['a', 1],
+    ['BREAK', -1],
+    ['b', 1],
+  ]);
+  expect(breaks('a\nBREAK\nb, BREAK (c)')).toBe(2);
+  expect(breaks('BREAKING, éBREAK, BREAK_ and break')).toBe(0);
+  expect(breaks('(a BREAK b)')).toBe(0);
+});
+
+test('Thirty thousand open brackets are read at once', () => {
+  expect(parse(`${'('.repeat(30_000)}a`)).toEqual([['a', expect.any(Number)]]);
+});
+
+test('Marks cover the whole prompt, and name the weight of each text in it', () => {
+  const prompt = 'a (b:1.2) \\( BREAK [c]';
+  const marks = markWeightedPrompt(prompt);
+  expect(marks.map(({ from, to }) => prompt.slice(from, to)).join('')).toBe(prompt);
+  expect(marks.map(({ from, to, weight }) => [prompt.slice(from, to), weight])).toEqual([
+    ['a ', 1],
+    ['(', undefined],
+    ['b', 1.2],
+    [':1.2)', undefined],
+    [' ', 1],
+    ['\\', undefined],
+    ['(', 1],
+    [' BREAK ', undefined],
+    ['[', undefined],
+    ['c', 1 / 1.1],
+    [']', undefined],
+  ]);
+  expect(marks.filter(({ isBreak }) => isBreak)).toHaveLength(1);
+});

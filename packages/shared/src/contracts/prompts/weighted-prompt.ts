@@ -1,0 +1,131 @@
+/**
+ * Reads the emphasis in a prompt as AUTOMATIC1111's web UI does, so that a prompt from there gives the same weights here. Pure, and
+ * without imports: the page marks weights with it, and the worker encodes by it.
+ *
+ *   (word)      1.1 times the weight         (word:1.3)  1.3 times
+ *   [word]      1/1.1 times                  \( \) \[ \] \\  the character itself
+ *   BREAK       ends the chunk of 75 tokens
+ *
+ * Brackets nest, and their weights multiply. One that is never closed counts up to the end of the prompt, and one that closes nothing is text.
+ * Nothing is refused. Other syntax of the web UI, `[from:to:when]`, `[a|b]` and `AND`, is not read: its words are text.
+ */
+
+/** How the text of a prompt is read. */
+export const PROMPT_SYNTAXES = ['plain', 'weighted'] as const;
+export type PromptSyntax = (typeof PROMPT_SYNTAXES)[number];
+
+export interface PromptPart {
+  readonly text: string;
+  readonly weight: number;
+  /** What follows it begins a new chunk; it has no text that is encoded. */
+  readonly isBreak: boolean;
+}
+
+/** Characters `from` up to `to` of a prompt, as written. */
+export interface PromptMark {
+  readonly from: number;
+  readonly to: number;
+  /** Of the text there; brackets, weights and the backslash of an escape have none. */
+  readonly weight: number | undefined;
+  readonly isBreak: boolean;
+}
+
+const ROUND = 1.1;
+const SQUARE = 1 / 1.1;
+/** That of BREAK in the web UI. A bracket around it changes the weight, and then it is a word there and here. */
+const BREAK_WEIGHT = -1;
+
+/** A piece of a prompt, in the order of the text. Brackets around it have multiplied its weight. */
+interface Piece {
+  readonly from: number;
+  readonly to: number;
+  readonly text: string;
+  weight: number;
+}
+
+/** Either an escape, a backslash, a bracket, a weight with its closing bracket, a run of other characters, or a colon. */
+const TOKEN = /\\[()[\]\\]|\\|\(|\[|:([+-]?[.\d]+)\)|\)|\]|[^\\()[\]:]+|:/g;
+/** Letters of every script end a word, as in Python. */
+const BREAK = /\s*(?<![\p{L}\p{N}_])BREAK(?![\p{L}\p{N}_])\s*/gu;
+/** As many digits as one likes, with at most one point: the web UI ends with an error for others, which are text here. */
+const NUMBER = /^[+-]?(?:\d+\.?\d*|\.\d+)$/;
+
+/** The texts of a prompt with their weights. Neighbours of equal weight are one part. At least one part. */
+export function parseWeightedPrompt(prompt: string): PromptPart[] {
+  const parts: { text: string; weight: number }[] = [];
+  for (const { text, weight } of piecesOf(prompt)) {
+    const last = parts.at(-1);
+    if (last?.weight === weight) last.text += text;
+    else parts.push({ text, weight });
+  }
+  if (parts.length === 0) return [{ text: '', weight: 1, isBreak: false }];
+  return parts.map((part) => ({ ...part, isBreak: isBreak(part) }));
+}
+
+/** The same prompt for people: where its weighted texts are, and the signs between them. The marks cover all of it, in order. */
+export function markWeightedPrompt(prompt: string): PromptMark[] {
+  const marks: PromptMark[] = [];
+  let at = 0;
+  const signsUpTo = (to: number): void => {
+    if (to > at) marks.push({ from: at, to, weight: undefined, isBreak: false });
+    at = to;
+  };
+  for (const piece of piecesOf(prompt)) {
+    if (piece.to === piece.from) continue;
+    signsUpTo(piece.from);
+    const isEnd = isBreak(piece);
+    marks.push({ from: piece.from, to: piece.to, weight: isEnd ? undefined : piece.weight, isBreak: isEnd });
+    at = piece.to;
+  }
+  signsUpTo(prompt.length);
+  return marks;
+}
+
+const isBreak = ({ text, weight }: { readonly text: string; readonly weight: number }): boolean =>
+  text === 'BREAK' && weight === BREAK_WEIGHT;
+
+function piecesOf(prompt: string): Piece[] {
+  const pieces: Piece[] = [];
+  /** Of each open bracket, how many pieces are before it. */
+  const round: number[] = [];
+  const square: number[] = [];
+  const weigh = (start: number, by: number): void => {
+    for (let i = start; i < pieces.length; i++) pieces[i].weight *= by;
+  };
+  const close = (open: number[], by: number): boolean => {
+    const start = open.pop();
+    if (start !== undefined) weigh(start, by);
+    return start !== undefined;
+  };
+  for (const { 0: token, 1: written, index } of prompt.matchAll(TOKEN)) {
+    if (token.startsWith('\\')) {
+      // A backslash before another character is dropped.
+      const to = index + token.length;
+      pieces.push({ from: Math.min(index + 1, to), to, text: token.slice(1), weight: 1 });
+    } else if (token === '(') round.push(pieces.length);
+    else if (token === '[') square.push(pieces.length);
+    else if (written !== undefined && NUMBER.test(written) && close(round, Number(written))) continue;
+    else if (token === ')' && close(round, ROUND)) continue;
+    else if (token === ']' && close(square, SQUARE)) continue;
+    else pieces.push(...betweenBreaks(token, index));
+  }
+  for (const start of round) weigh(start, ROUND);
+  for (const start of square) weigh(start, SQUARE);
+  return pieces;
+}
+
+/** A text without brackets, and each BREAK in it as a piece. */
+function betweenBreaks(text: string, offset: number): Piece[] {
+  const pieces: Piece[] = [];
+  const push = (from: number, to: number, weight: number, as = text.slice(from, to)): void => {
+    pieces.push({ from: offset + from, to: offset + to, text: as, weight });
+  };
+  let at = 0;
+  for (const { 0: found, index } of text.matchAll(BREAK)) {
+    push(at, index, 1);
+    at = index + found.length;
+    push(index, at, BREAK_WEIGHT, 'BREAK');
+  }
+  push(at, text.length, 1);
+  return pieces;
+}
