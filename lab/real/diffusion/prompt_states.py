@@ -1,5 +1,6 @@
 """The states of weighted and long prompts, computed in torch by the arithmetic that AUTOMATIC1111's web UI publishes, and by compel where
-both are equal: long prompts without weights, and earlier layers. make_fixtures.py writes them into the fixture `prompts`.
+both are equal: long prompts without weights, and earlier layers. make_fixtures.py writes them into the fixture `prompts`; that one also needs compel (2.5.1),
+which no bench uses.
 
 A case gives its chunks as texts with weights, and so depends on no parser. A chunk has 75 tokens; start and end of the text are around it.
 """
