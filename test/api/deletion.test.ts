@@ -155,6 +155,27 @@ test('A retry keeps its audio when the job that it repeats is deleted, and the a
   expect(await storedMb(world)).toBe(0);
 });
 
+test('A retry of an edit copies its picture and its mask, and a cancelled and deleted one leaves neither', async () => {
+  const world = await textWorld(server.url);
+  const file = (bytes: string): string => `data:image/png;base64,${Buffer.from(bytes).toString('base64')}`;
+  const input = { prompt: 'a red circle', image: file('picture'), mask: file('mask') };
+  const { id } = await post(world, { type: 'text-to-image', input });
+  await world.ask('POST', `/v1/jobs/${id}/cancel`);
+  const retried = await jobOf(await world.ask('POST', `/v1/jobs/${id}/retry`));
+  expect(retried.input).toMatchObject({ image: 'data:', mask: 'data:', mask_fill: 'original' });
+  expect(await remove(world, id)).toBe(204);
+  const left = await objectsOf(world);
+  const texts = left.map(async (key) => {
+    const object = await world.parts.store.get(toObjectKey(key));
+    return new Response(object?.body).text();
+  });
+  expect((await Promise.all(texts)).toSorted()).toEqual(['mask', 'picture']);
+  expect(left.every((key) => key.includes(retried.id))).toBe(true);
+  await world.ask('POST', `/v1/jobs/${retried.id}/cancel`);
+  expect(await remove(world, retried.id)).toBe(204);
+  expect(await objectsOf(world)).toEqual([]);
+});
+
 test('A retry whose audio is no longer stored is a 410, makes no job and costs nothing', async () => {
   const world = await textWorld(server.url);
   const { id } = await post(world, listening);
