@@ -95,6 +95,7 @@ INPAINT = [
     case("masked-ancestral", "euler_a", 4, 5.0, 4, prompt="a cat", **MASKED, strength=1.0),
     case("masked-karras", "dpmpp_2m_karras", 6, 5.0, 5, **MASKED, strength=0.6),
     case("masked-unipc", "unipc", 6, 5.0, 6, **MASKED, strength=0.5),
+    case("outpainted", "euler", 6, 5.0, 7, image="wide.png", mask="around.png", strength=0.75),
 ]
 OWN_INPAINT = [
     case("guided", None, 6, 7.5, 1, **MASKED, strength=1.0),
@@ -143,6 +144,15 @@ def write_input(path: Path) -> None:
     noisy = numpy.clip(planes + 0.1 * random.standard_normal(planes.shape), 0, 1)
     path.parent.mkdir(parents=True, exist_ok=True)
     Image.fromarray((255 * noisy).astype("uint8")).save(path)
+
+
+def write_outpainting(folder: Path) -> None:
+    """A part of input.png as it is and mirrored around, and the mask of what is to be drawn."""
+    added = ((8, 0), (16, 8))
+    part = numpy.asarray(Image.open(folder / "input.png"))[: SIDE - 8, : SIDE - 24]
+    Image.fromarray(numpy.pad(part, (*added, (0, 0)), mode="symmetric")).save(folder / "wide.png")
+    around = numpy.pad(numpy.zeros(part.shape[:2], "uint8"), added, constant_values=255)
+    Image.fromarray(around).save(folder / "around.png")
 
 
 def second_call(pipeline, first, hires, arguments):
@@ -262,6 +272,8 @@ def save(name, pipeline, cases, sampler, base=None, export=optimum_export) -> No
         write_input(folder / "input.png")
     if any("mask" in each for each in cases):
         write_mask(folder / "mask.png")
+    if any(each.get("image") == "wide.png" for each in cases):
+        write_outpainting(folder)
     if base and export is not optimum_export:
         export(pipeline, folder)
         shutil.copytree(next(path for path in bases(base) if path.exists()), folder / "scheduler")

@@ -136,6 +136,21 @@ test('More is drawn around a picture, which keeps its pixels, and what is added 
   }
 });
 
+test('What is added to a picture begins as in the fixture that diffusers draws around', async () => {
+  const fixture = (name: string): string =>
+    new URL(`../../../../../lab/real/diffusion/fixtures/sd15-inpaint/${name}.png`, import.meta.url).pathname;
+  const [wide, around] = await Promise.all(
+    ['wide', 'around'].map((name) => sharp(fixture(name)).raw().toBuffer()),
+  );
+  const image = await sharp(fixture('wide'))
+    .extract({ left: 16, top: 8, width: 40, height: 56 })
+    .png()
+    .toBuffer();
+  const { start } = await edited({ expand: { left: 16, right: 8, top: 8, bottom: 0 } }, { image });
+  expect(Buffer.from(start.image).equals(wide)).toBe(true);
+  expect(start.mask?.every((weight, i) => weight === around[(i * around.length) / (64 * 64)])).toBe(true);
+});
+
 test('A picture is stretched with what is added when the job has another size', async () => {
   const size = { width: 100, height: 100 };
   const { start } = await edited(
