@@ -163,10 +163,11 @@ test('The lists have what clients read before they draw', async () => {
   expect(await list('schedulers')).toContainEqual(
     expect.objectContaining({ name: 'karras', label: 'Karras' }),
   );
-  expect(await list('upscalers')).toEqual([expect.objectContaining({ name: 'None' })]);
+  expect(await list('upscalers')).toMatchObject([{ name: 'None' }, { name: 'Lanczos' }]);
+  expect(await list('latent-upscale-modes')).toEqual([{ name: 'Latent' }]);
   expect(await list('embeddings')).toEqual({ loaded: {}, skipped: {} });
   expect(await list('scripts')).toEqual({ txt2img: [], img2img: [] });
-  for (const name of ['loras', 'sd-vae', 'latent-upscale-modes']) expect(await list(name), name).toEqual([]);
+  for (const name of ['loras', 'sd-vae']) expect(await list(name), name).toEqual([]);
   const set = await ask('POST', '/sdapi/v1/options', { sd_model_checkpoint: 'split' });
   expect([set.status, await set.json()]).toEqual([200, null]);
   expect(await list('options')).toMatchObject({ sd_model_checkpoint: 'tiny' });
@@ -183,7 +184,9 @@ const REFUSED: readonly [fields: object, status: number, field: string][] = [
   [{ batch_size: 4, n_iter: 2 }, 422, 'batch_size'],
   [{ sampler_name: 'UniPC' }, 422, 'sampler_name'],
   [{ scheduler: 'Karras' }, 422, 'scheduler'],
-  [{ enable_hr: true }, 422, 'enable_hr'],
+  [{ enable_hr: true, hr_scale: 5 }, 422, 'hr_scale'],
+  [{ enable_hr: true, hr_upscaler: 'R-ESRGAN 4x+' }, 422, 'hr_upscaler'],
+  [{ enable_hr: true, hr_resize_x: 128 }, 422, 'hr_resize_x'],
   [{ tiling: true }, 422, 'tiling'],
   [{ subseed_strength: 0.5 }, 422, 'subseed_strength'],
   [{ script_name: 'x/y/z plot' }, 422, 'script_name'],
@@ -235,6 +238,20 @@ test('Scripts that are off, and names of files with their hash, are accepted as 
   });
   expect(await drawn(world, answer, await picture())).toMatchObject({ sampler: 'dpmpp_2m' });
   expect(JSON.parse(((await (await answer).json()) as Answer).info)).toMatchObject({ prompt: '' });
+});
+
+test('enable_hr is a second pass, and its fields are in the text of the picture', async () => {
+  const world = await apiWorld(server.url);
+  const hires = { enable_hr: true, hr_scale: 1.5, hr_second_pass_steps: 0, hr_upscaler: 'Latent' };
+  const answer = world.ask('POST', '/sdapi/v1/txt2img', { ...KOBOLD, ...hires, denoising_strength: 0.5 });
+  expect(await drawn(world, answer, await picture())).toMatchObject({
+    width: 64,
+    hires: { scale: 1.5, steps: 6, strength: 0.5, upscaler: 'latent', width: 96, height: 96 },
+  });
+  const { info } = (await (await answer).json()) as Answer;
+  expect(info).toContain(
+    'Denoising strength: 0.5, Hires upscale: 1.5, Hires steps: 6, Hires upscaler: Latent',
+  );
 });
 
 /** Incompressible, so that its file is as large as its pixels. */

@@ -27,6 +27,11 @@ export const NAMES: Names = atTheTop({
   '/input/n': '/batch_size',
   '/input/image': '/init_images/0',
   '/input/strength': '/denoising_strength',
+  '/input/hires/scale': '/hr_scale',
+  '/input/hires/steps': '/hr_second_pass_steps',
+  '/input/hires/strength': '/denoising_strength',
+  '/input/hires/upscaler': '/hr_upscaler',
+  '/input/hires': '/enable_hr',
 });
 
 export function webUiRefusal(error: LehrError): z.output<typeof WebUiErrorSchema> {

@@ -23,7 +23,10 @@ export function infotextOf(input: TextToImageInput, seed: number, model: string)
     ['Seed', seed],
     ['Size', `${input.width}x${input.height}`],
     ['Model', model],
-    ['Denoising strength', input.strength],
+    ['Denoising strength', input.hires?.strength ?? input.strength],
+    ['Hires upscale', input.hires?.scale],
+    ['Hires steps', input.hires?.steps],
+    ['Hires upscaler', input.hires && (input.hires.upscaler === 'latent' ? 'Latent' : 'Lanczos')],
   ];
   const known = fields.flatMap(([field, value]) =>
     value === undefined ? [] : [`${field}: ${quoted(value)}`],

@@ -43,6 +43,16 @@ const SchedulerSchema = z
   })
   .meta({ id: 'WebUiScheduler' });
 
+const UpscalerSchema = z
+  .object({
+    name: z.string(),
+    model_name: z.null(),
+    model_path: z.null(),
+    model_url: z.null(),
+    scale: z.number(),
+  })
+  .meta({ id: 'WebUiUpscaler' });
+
 const nothing = z.array(z.unknown()).max(0);
 const namedNothing = z.record(z.string(), z.unknown());
 
@@ -125,7 +135,13 @@ const schedulersOf = (): z.output<typeof SchedulerSchema>[] =>
     need_inner_model: false,
   }));
 
-const NO_UPSCALER = { name: 'None', model_name: null, model_path: null, model_url: null, scale: 4 };
+const upscalerOf = (name: string): z.output<typeof UpscalerSchema> => ({
+  name,
+  model_name: null,
+  model_path: null,
+  model_url: null,
+  scale: 4,
+});
 
 /** The lists by the ends of their paths: the schema, and what to answer. */
 const LISTS = {
@@ -133,8 +149,12 @@ const LISTS = {
   'sd-models': [z.array(ModelSchema), 'Models that draw', modelsOf],
   samplers: [z.array(SamplerSchema), 'Samplers that some model offers', samplersOf],
   schedulers: [z.array(SchedulerSchema), 'Spacings of the steps', schedulersOf],
-  upscalers: [z.array(z.object({ name: z.string() })), 'Upscalers: only `None`', () => [NO_UPSCALER]],
-  'latent-upscale-modes': [nothing, 'Upscalers of latents: none', () => []],
+  upscalers: [z.array(UpscalerSchema), 'Upscalers of pixels', () => ['None', 'Lanczos'].map(upscalerOf)],
+  'latent-upscale-modes': [
+    z.array(UpscalerSchema.pick({ name: true })),
+    'Upscalers of latents',
+    () => [{ name: 'Latent' }],
+  ],
   loras: [nothing, 'LoRAs: none', () => []],
   embeddings: [
     z.object({ loaded: namedNothing, skipped: namedNothing }),

@@ -18,7 +18,9 @@ const number = z.number().optional();
 
 /** Of these fields only the value that changes nothing is taken, because another one asks for another picture. */
 const withoutEffect = {
-  enable_hr: flag.meta({ description: 'Only false.' }),
+  hr_resize_x: number.meta({ description: 'Only 0.' }),
+  hr_resize_y: number.meta({ description: 'Only 0.' }),
+  hr_checkpoint_name: z.string().optional().meta({ description: 'Only empty, or `Use same checkpoint`.' }),
   restore_faces: flag.meta({ description: 'Only false.' }),
   tiling: flag.meta({ description: 'Only false.' }),
   subseed_strength: number.meta({ description: 'Only 0.' }),
@@ -61,14 +63,24 @@ const fields = {
   ...withoutEffect,
 };
 
-export const DrawSchema = nullsAsAbsent(fields).meta({ id: 'WebUiDraw' });
+const denoising_strength = z.number().min(0).max(1).optional();
+
+const hires = {
+  enable_hr: flag.meta({ description: 'A second pass at a larger size, with the next fields.' }),
+  hr_scale: z.number().min(1).max(4).optional().meta({ description: 'Default: 2.' }),
+  hr_second_pass_steps: z.int().min(0).max(1000).optional().meta({ description: '0, or absent: `steps`.' }),
+  hr_upscaler: z.string().max(100).optional().meta({ description: '`Latent` (default) or `Lanczos`.' }),
+  denoising_strength: denoising_strength.meta({ description: 'With `enable_hr`: of the second pass.' }),
+};
+
+export const DrawSchema = nullsAsAbsent({ ...fields, ...hires }).meta({ id: 'WebUiDraw' });
 
 export const EditSchema = nullsAsAbsent({
   ...fields,
   init_images: z.array(picture).max(1, 'must have one picture; Lehr begins at one').optional().meta({
     description: 'The picture to begin at: in base64, bare or as a `data:` URI, or an http(s) URL.',
   }),
-  denoising_strength: z.number().min(0).max(1).optional().meta({
+  denoising_strength: denoising_strength.meta({
     description: 'How far the result may differ from the picture. Default: 0.75.',
   }),
   resize_mode: z
@@ -79,7 +91,9 @@ export const EditSchema = nullsAsAbsent({
   mask: picture.optional().meta({ description: 'Not served.' }),
   include_init_images: flag.meta({ description: 'True: the answer repeats `init_images`.' }),
 }).meta({ id: 'WebUiEdit' });
-export type Edit = z.output<typeof EditSchema>;
+export type Edit = z.output<typeof EditSchema> & {
+  readonly [Name in keyof typeof hires]?: z.output<(typeof hires)[Name]>;
+};
 
 export const PicturesSchema = z
   .object({

@@ -14,6 +14,8 @@ import { pictureReference } from './pictures.ts';
 import { samplerOf } from './samplers.ts';
 
 const STRENGTH = 0.75;
+/** Of a second pass; the first is the default. */
+const UPSCALERS = ['Latent', 'Lanczos'] as const;
 
 /** Throws `invalid-input`, and `not-found` and `model-not-found` for what does not exist. */
 export function pictureRequest(registry: Registry, body: Edit, begin: 'noise' | 'picture'): JobRequest {
@@ -42,8 +44,24 @@ export function pictureRequest(registry: Registry, body: Edit, begin: 'noise' | 
     sampler: samplerOf(entry, body.sampler_name || body.sampler_index, body.scheduler),
     n: batch_size * n_iter,
     ...(begin === 'picture' && { image: initImageOf(body), strength: body.denoising_strength ?? STRENGTH }),
+    ...(begin === 'noise' && body.enable_hr && { hires: hiresOf(body) }),
   };
   return nativeRequest({ type: 'text-to-image', model, input }, NAMES);
+}
+
+function hiresOf({ hr_scale, hr_second_pass_steps, hr_upscaler, denoising_strength }: Edit) {
+  const wanted = (hr_upscaler || UPSCALERS[0]).toLowerCase();
+  const upscaler = UPSCALERS.find((each) => each.toLowerCase() === wanted);
+  if (!upscaler) {
+    const detail = `must be one of: ${UPSCALERS.join(', ')}`;
+    throw refusal('invalid-input', [{ pointer: '/hr_upscaler', detail }]);
+  }
+  return {
+    scale: hr_scale,
+    steps: hr_second_pass_steps || undefined,
+    strength: denoising_strength,
+    upscaler: upscaler === 'Latent' ? ('latent' as const) : ('lanczos' as const),
+  };
 }
 
 function initImageOf({ init_images: [first] = [] }: Edit): string {
@@ -61,16 +79,25 @@ function modelOf(
   return { model, entry: registry.resolve('diffusion', model, 0).model };
 }
 
+/** What clients send for no name. */
+const NO_NAMES = ['', 'none', 'use same checkpoint'];
 const NOT_SERVED = 'is not served by Lehr; leave it out';
 
 function refuseUnserved(body: Edit & WithoutEffect): void {
-  const isOn: readonly (keyof WithoutEffect)[] = ['enable_hr', 'restore_faces', 'tiling'];
-  const isAbove0 = ['subseed_strength', 's_churn', 'seed_resize_from_w', 'seed_resize_from_h'] as const;
-  const isNamed = ['refiner_checkpoint', 'script_name'] as const;
+  const isOn = ['restore_faces', 'tiling'] as const;
+  const isAbove0 = [
+    'subseed_strength',
+    's_churn',
+    'seed_resize_from_w',
+    'seed_resize_from_h',
+    'hr_resize_x',
+    'hr_resize_y',
+  ] as const;
+  const isNamed = ['refiner_checkpoint', 'script_name', 'hr_checkpoint_name'] as const;
   const fields = [
     ...isOn.filter((name) => body[name] === true),
     ...isAbove0.filter((name) => (body[name] ?? 0) > 0),
-    ...isNamed.filter((name) => !['', 'none'].includes((body[name] ?? '').toLowerCase())),
+    ...isNamed.filter((name) => !NO_NAMES.includes((body[name] ?? '').toLowerCase())),
     ...(body.mask ? ['mask'] : []),
     ...Object.entries(body.alwayson_scripts ?? {})
       .filter(([, script]) => isActive(script))
