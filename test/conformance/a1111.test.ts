@@ -80,6 +80,7 @@ test('txt2img draws what KoboldLite asks for, and the answer tells how, in the P
   const answer = world.ask('POST', '/sdapi/v1/txt2img', KOBOLD);
   expect(await drawn(world, answer, png)).toMatchObject({
     prompt: 'a red circle',
+    prompt_syntax: 'weighted',
     negative_prompt: 'green',
     seed: 7,
     sampler: 'euler',
@@ -235,8 +236,9 @@ test('Scripts that are off, and names of files with their hash, are accepted as 
     refiner_checkpoint: 'None',
     scheduler: 'automatic',
     sampler_index: 'DPM++ 2M',
+    clip_skip: 2,
   });
-  expect(await drawn(world, answer, await picture())).toMatchObject({ sampler: 'dpmpp_2m' });
+  expect(await drawn(world, answer, await picture())).toMatchObject({ sampler: 'dpmpp_2m', clip_skip: 2 });
   expect(JSON.parse(((await (await answer).json()) as Answer).info)).toMatchObject({ prompt: '' });
 });
 

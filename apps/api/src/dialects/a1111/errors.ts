@@ -25,6 +25,7 @@ export const NAMES: Names = atTheTop({
   '/input/guidance': '/cfg_scale',
   '/input/sampler': '/sampler_name',
   '/input/n': '/batch_size',
+  '/input/clip_skip': '/override_settings/CLIP_stop_at_last_layers',
   '/input/image': '/init_images/0',
   '/input/strength': '/denoising_strength',
   '/input/hires/scale': '/hr_scale',

@@ -24,6 +24,7 @@ export function infotextOf(input: TextToImageInput, seed: number, model: string)
     ['Size', `${input.width}x${input.height}`],
     ['Model', model],
     ['Denoising strength', input.hires?.strength ?? input.strength],
+    ['Clip skip', input.clip_skip],
     ['Hires upscale', input.hires?.scale],
     ['Hires steps', input.hires?.steps],
     ['Hires upscaler', input.hires && (input.hires.upscaler === 'latent' ? 'Latent' : 'Lanczos')],

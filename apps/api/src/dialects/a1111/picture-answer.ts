@@ -66,7 +66,7 @@ function infoOf(record: SucceededRecord, body: Edit, infotexts: readonly string[
     infotexts,
     styles: [],
     job_timestamp: timestampOf(record.created_at),
-    clip_skip: 1,
+    clip_skip: input.clip_skip ?? 1,
     is_using_inpainting_conditioning: false,
     version: 'lehr',
     job_id: record.id,

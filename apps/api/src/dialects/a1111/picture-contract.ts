@@ -1,6 +1,7 @@
 /** Picture requests and answers of the web UI's clients. A field that Lehr does not list has no effect. */
 import { z } from '@hono/zod-openapi';
 import {
+  ClipSkipSchema,
   MAX_MEDIA_REFERENCE,
   MAX_PROMPT_LENGTH,
   MAX_SAMPLES,
@@ -36,6 +37,8 @@ const withoutEffect = {
 };
 export type WithoutEffect = { readonly [Name in keyof typeof withoutEffect]?: unknown };
 
+const clipSkip = ClipSkipSchema.meta({ description: '1: the layer that the model was trained with.' });
+
 const fields = {
   prompt: z.string().max(MAX_PROMPT_LENGTH).optional(),
   negative_prompt,
@@ -57,8 +60,10 @@ const fields = {
         description: 'A `title` of the list of models. Absent: the default model.',
         example: 'demo-diffusion',
       }),
+      CLIP_stop_at_last_layers: clipSkip.nullish(),
     })
     .optional(),
+  clip_skip: clipSkip.optional().meta({ description: 'The same, in clients of forks.' }),
   send_images: flag.meta({ description: 'False: the answer has no pictures.' }),
   ...withoutEffect,
 };

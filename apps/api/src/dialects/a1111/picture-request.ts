@@ -43,10 +43,21 @@ export function pictureRequest(registry: Registry, body: Edit, begin: 'noise' | 
     seed: seed === -1 ? undefined : seed,
     sampler: samplerOf(entry, body.sampler_name || body.sampler_index, body.scheduler),
     n: batch_size * n_iter,
+    prompt_syntax: 'weighted' as const,
+    clip_skip: clipSkipOf(body, entry),
     ...(begin === 'picture' && { image: initImageOf(body), strength: body.denoising_strength ?? STRENGTH }),
     ...(begin === 'noise' && body.enable_hr && { hires: hiresOf(body) }),
   };
   return nativeRequest({ type: 'text-to-image', model, input }, NAMES);
+}
+
+/** Clients send 1 for "nothing", and the web UI reads it of the first generation only. */
+function clipSkipOf(
+  { override_settings, clip_skip }: Edit,
+  { family }: DiffusionModelEntry,
+): number | undefined {
+  const layer = override_settings?.CLIP_stop_at_last_layers ?? clip_skip ?? 1;
+  return layer === 1 || family.startsWith('sdxl') ? undefined : layer;
 }
 
 function hiresOf({ hr_scale, hr_second_pass_steps, hr_upscaler, denoising_strength }: Edit) {
