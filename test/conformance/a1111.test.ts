@@ -293,6 +293,37 @@ test('img2img takes the picture as a data: URI or bare, also above a megabyte, a
   expect([without.status, (await errorOf(without)).detail]).toEqual([404, 'Init image not found']);
 });
 
+test('img2img draws in a mask, with the defaults of the web UI or what the caller says', async () => {
+  const world = await apiWorld(server.url);
+  const file = (await picture()).toString('base64');
+  const draw = async (fields: object) => {
+    const body = { ...KOBOLD, init_images: [file], mask: `data:image/png;base64,${file}`, ...fields };
+    const answer = world.ask('POST', '/sdapi/v1/img2img', body);
+    const input = await drawn(world, answer, await picture());
+    const { parameters, info } = (await (await answer).json()) as Answer;
+    expect(parameters).toMatchObject({ init_images: null, mask: null });
+    return { input, info };
+  };
+  const defaults = await draw({});
+  expect(defaults.input).toMatchObject({
+    mask: { kind: 'object' },
+    strength: 0.75,
+    mask_blur: 4,
+    mask_fill: 'original',
+    only_masked: { padding: 0 },
+  });
+  expect(defaults.info).toContain('Mask blur: 4, Inpaint area: Only masked, Masked area padding: 0');
+  const own = { mask_blur: 0, inpainting_fill: 2, denoising_strength: 1, inpaint_full_res: false };
+  const { input } = await draw(own);
+  expect(input).toMatchObject({ strength: 1, mask_blur: 0, mask_fill: 'latent_noise' });
+  expect(input).not.toHaveProperty('only_masked');
+  for (const field of ['inpainting_fill', 'inpainting_mask_invert']) {
+    const refused = { ...KOBOLD, init_images: [file], mask: file, [field]: 3 };
+    const response = await world.ask('POST', '/sdapi/v1/img2img', refused);
+    expect((await errorOf(response)).detail).toMatchObject([{ loc: ['body', field] }]);
+  }
+});
+
 test('A picture that the worker cannot read is refused with the name of its field', async () => {
   const world = await apiWorld(server.url);
   const answer = world.ask('POST', '/sdapi/v1/img2img', { ...KOBOLD, init_images: ['AAAA'] });

@@ -93,7 +93,27 @@ export const EditSchema = nullsAsAbsent({
     .max(0, 'must be 0: Lehr stretches the picture to the width and height')
     .optional()
     .meta({ description: 'Only 0, which stretches the picture.' }),
-  mask: picture.optional().meta({ description: 'Not served.' }),
+  mask: picture.optional().meta({
+    description:
+      'In base64, of the size of the picture: what is white is drawn again, or when some of it is transparent, that.',
+  }),
+  mask_blur: z.int().min(0).max(64).optional().meta({ description: 'Pixels. Default: 4.' }),
+  inpainting_fill: z
+    .int()
+    .min(0)
+    .max(2, 'must be at most 2: Lehr does not begin at an empty latent')
+    .optional()
+    .meta({ description: '2: begins at noise. 1, or 0 and absent: at the picture.' }),
+  inpaint_full_res: z
+    .union([z.boolean(), z.int().min(0).max(1)])
+    .optional()
+    .meta({
+      description: 'Draws only the part around the mask, at the size of the job. Default: true.',
+    }),
+  inpaint_full_res_padding: z.int().min(0).max(512).optional().meta({ description: 'Pixels. Default: 0.' }),
+  inpainting_mask_invert: z.int().min(0).max(0, 'must be 0: Lehr does not invert masks').optional().meta({
+    description: 'Only 0.',
+  }),
   include_init_images: flag.meta({ description: 'True: the answer repeats `init_images`.' }),
 }).meta({ id: 'WebUiEdit' });
 export type Edit = z.output<typeof EditSchema> & {

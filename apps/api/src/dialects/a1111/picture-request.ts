@@ -45,7 +45,7 @@ export function pictureRequest(registry: Registry, body: Edit, begin: 'noise' | 
     n: batch_size * n_iter,
     prompt_syntax: 'weighted' as const,
     clip_skip: clipSkipOf(body, entry),
-    ...(begin === 'picture' && { image: initImageOf(body), strength: body.denoising_strength ?? STRENGTH }),
+    ...(begin === 'picture' && beginOf(body)),
     ...(begin === 'noise' && body.enable_hr && { hires: hiresOf(body) }),
   };
   return nativeRequest({ type: 'text-to-image', model, input }, NAMES);
@@ -74,6 +74,23 @@ function hiresOf({ hr_scale, hr_second_pass_steps, hr_upscaler, denoising_streng
     upscaler: upscaler === 'Latent' ? ('latent' as const) : ('lanczos' as const),
   };
 }
+
+const beginOf = (body: Edit) => ({
+  image: initImageOf(body),
+  strength: body.denoising_strength ?? STRENGTH,
+  ...(body.mask && maskOf(body, body.mask)),
+});
+
+const MASK_BLUR = 4;
+const NOISE = 2;
+
+const maskOf = (body: Edit, mask: string) => ({
+  mask: pictureReference(mask),
+  mask_blur: body.mask_blur ?? MASK_BLUR,
+  mask_fill: body.inpainting_fill === NOISE ? ('latent_noise' as const) : ('original' as const),
+  ...(body.inpaint_full_res !== false &&
+    body.inpaint_full_res !== 0 && { only_masked: { padding: body.inpaint_full_res_padding ?? 0 } }),
+});
 
 function initImageOf({ init_images: [first] = [] }: Edit): string {
   if (first === undefined || first === '') throw new LehrError('not-found', 'Init image not found');
@@ -109,7 +126,6 @@ function refuseUnserved(body: Edit & WithoutEffect): void {
     ...isOn.filter((name) => body[name] === true),
     ...isAbove0.filter((name) => (body[name] ?? 0) > 0),
     ...isNamed.filter((name) => !NO_NAMES.includes((body[name] ?? '').toLowerCase())),
-    ...(body.mask ? ['mask'] : []),
     ...Object.entries(body.alwayson_scripts ?? {})
       .filter(([, script]) => isActive(script))
       .map(([name]) => `alwayson_scripts/${name.replaceAll('~', '~0').replaceAll('/', '~1')}`),
