@@ -109,10 +109,12 @@ async function resolvePicture(
 ): Promise<Resolution> {
   const { fleet } = context;
   const { model, ref, share } = resolveModel(parts.registry, context, 'diffusion', request.model);
-  const image = await locatePicture(parts, context, request.input.image);
+  const image = await locatePicture(parts, context, 'image', request.input.image);
   const size = takesPictureSize(request.input) ? await image?.size?.() : undefined;
   const input = completeInput(request.input, model, size);
-  const mask = await locateMask(parts, context, request.input.mask);
+  // No name of a node has a full stop.
+  const ofMask = { ...context, name: `${context.name}.mask` };
+  const mask = await locatePicture(parts, ofMask, 'mask', request.input.mask);
   const group = groupOf(input, ref, fleet);
   return {
     type: 'text-to-image',
@@ -128,23 +130,13 @@ async function resolvePicture(
 async function locatePicture(
   parts: ResolveParts,
   context: ResolveContext,
-  image: string | undefined,
+  field: 'image' | 'mask',
+  value: string | undefined,
 ): Promise<(Omit<LocatedMedia, 'source'> & { readonly source: MediaSource | NodePicture }) | undefined> {
-  if (image === undefined) return undefined;
-  const node = context.isNode ? pictureReference(image) : undefined;
+  if (value === undefined) return undefined;
+  const node = context.isNode ? pictureReference(value) : undefined;
   if (node !== undefined) return { source: node };
-  return locateMedia(parts, context, { field: 'image', value: image });
-}
-
-async function locateMask(
-  parts: ResolveParts,
-  context: ResolveContext,
-  mask: string | undefined,
-): Promise<LocatedMedia | undefined> {
-  if (mask === undefined) return undefined;
-  // No name of a node has a full stop.
-  const name = `${context.name}.mask`;
-  return locateMedia(parts, { ...context, name }, { field: 'mask', value: mask });
+  return locateMedia(parts, context, { field, value });
 }
 
 async function resolveSpeech(

@@ -11,7 +11,7 @@ import {
   WorkflowInputSchema,
   type WorkflowState,
 } from '../../records/record.ts';
-import { fillReferences } from './references.ts';
+import { fillReferences, PICTURE_FIELDS } from './references.ts';
 
 type WorkflowNodeState = WorkflowState['nodes'][number];
 type Input = JobRecord['input'];
@@ -47,7 +47,7 @@ export function nextMove(
   const inputs = new Map(WorkflowInputSchema.parse(input).nodes.map((node) => [node.id, node.input]));
   const start = ready.map((node) => ({
     ...node,
-    input: fillPicture(
+    input: fillPictures(
       fillReferences(
         inputs.get(node.id) ?? {},
         (id, field) => fieldOf(outputs.get(id), field),
@@ -59,14 +59,17 @@ export function nextMove(
   return { kind: 'continue', start };
 }
 
-/** Puts the first picture of another node, or its latent, in place of the reference to it. */
-function fillPicture(input: Input, outputs: ReadonlyMap<string, JobOutline | undefined>): Input {
-  const wanted = NodePictureSchema.safeParse(input.image).data;
-  const record = wanted && outputs.get(wanted.node);
-  if (record?.state !== 'succeeded') return input;
-  const [{ key, latent }] = record.output.images;
-  const image: MediaSource = { kind: 'object', key: wanted?.field === 'latent' ? (latent ?? '') : key };
-  return { ...input, image };
+/** Puts the first pictures of other nodes, or their latents, in place of the references to them. */
+function fillPictures(input: Input, outputs: ReadonlyMap<string, JobOutline | undefined>): Input {
+  const filled: Record<string, MediaSource> = {};
+  for (const name of PICTURE_FIELDS) {
+    const wanted = NodePictureSchema.safeParse(input[name]).data;
+    const record = wanted && outputs.get(wanted.node);
+    if (record?.state !== 'succeeded') continue;
+    const [{ key, latent }] = record.output.images;
+    filled[name] = { kind: 'object', key: wanted?.field === 'latent' ? (latent ?? '') : key };
+  }
+  return { ...input, ...filled };
 }
 
 /** A field of OFFERED_FIELDS as text; empty when the node has no such output. */

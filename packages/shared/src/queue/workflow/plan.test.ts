@@ -194,8 +194,30 @@ test('A picture node may begin at the latent of a node that stops early, and of 
     expect(planWorkflow([base(end), fine]).problems).toEqual([{ pointer: '/nodes/1/input/image', detail }]);
 });
 
+test('The mask of a picture node may be the picture of another node, and no latent', () => {
+  const base: WorkflowNode = {
+    id: 'base',
+    type: 'text-to-image',
+    input: { prompt: 'x', denoising_end: 0.8 },
+  };
+  const masked = (mask: string): WorkflowNode => ({
+    id: 'masked',
+    type: 'text-to-image',
+    input: { prompt: 'x', image: 'https://x.example/a.png', mask },
+  });
+  const { nodes, problems } = planWorkflow([base, masked('{{base.image}}')]);
+  expect(problems).toEqual([]);
+  expect(nodes[1].after).toEqual(['base']);
+  expect(planWorkflow([base, masked('{{base.latent}}')]).problems).toEqual([
+    { pointer: '/nodes/1/input/mask', detail: 'refers to a latent, which only the field image takes' },
+  ]);
+});
+
 test('A picture is refused where a text is wanted', () => {
   expect(planWorkflow([draw('base', 'x'), draw('d', '{{base.image}}')]).problems).toEqual([
-    { pointer: '/nodes/1/input/prompt', detail: 'refers to a picture, which only the field image takes' },
+    {
+      pointer: '/nodes/1/input/prompt',
+      detail: 'refers to a picture, which only the fields image and mask take',
+    },
   ]);
 });

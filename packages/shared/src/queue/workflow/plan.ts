@@ -2,7 +2,13 @@
 import type { FieldProblem } from '../../base/errors.ts';
 import { isTextJobType, MAX_INLINE_TEXT_BYTES } from '../../contracts/text.ts';
 import type { WorkflowNode } from '../../contracts/workflow.ts';
-import { findReferences, OFFERED_FIELDS, pictureReference, type Reference } from './references.ts';
+import {
+  findReferences,
+  OFFERED_FIELDS,
+  PICTURE_FIELDS,
+  pictureReference,
+  type Reference,
+} from './references.ts';
 
 /** Texts of one node that may refer to other nodes. */
 const MAX_FILLED_TEXTS = 8;
@@ -71,14 +77,16 @@ function problemOf(
   if (pointer === '/audio') return 'must name the audio itself and not refer to another node';
   const wrong = wrongReference(id, field, byId);
   if (wrong) return wrong;
-  const takesPicture = pointer === '/image';
-  if (takesPicture && !('image' in input && pictureReference(input.image ?? '')?.node === id)) {
+  const taking = PICTURE_FIELDS.find((name) => pointer === `/${name}`);
+  const isPicture = field === 'image' || field === 'latent';
+  if (!taking)
+    return isPicture ? 'refers to a picture, which only the fields image and mask take' : undefined;
+  if (!('image' in input) || pictureReference(input[taking] ?? '')?.node !== id) {
     return 'must be one reference to a picture, such as {{node.image}}, and nothing else';
   }
-  if (!takesPicture && (field === 'image' || field === 'latent')) {
-    return 'refers to a picture, which only the field image takes';
-  }
-  return undefined;
+  return taking === 'mask' && field === 'latent'
+    ? 'refers to a latent, which only the field image takes'
+    : undefined;
 }
 
 function wrongReference(

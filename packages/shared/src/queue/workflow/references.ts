@@ -3,7 +3,7 @@ import type { NodePicture } from '../../contracts/media-source.ts';
 import { MAX_INLINE_TEXT_BYTES } from '../../contracts/text.ts';
 import { MAX_PROMPT_LENGTH } from '../../contracts/text-to-image.ts';
 
-/** The fields of a finished node that later nodes may refer to, by its type: texts as parts of a string, a picture or a latent as the whole field `image`. */
+/** The fields of a finished node that later nodes may refer to, by its type: texts as parts of a string, a picture as the whole field `image` or `mask`, a latent as `image`. */
 export const OFFERED_FIELDS = {
   'speech-to-text': ['text', 'language'],
   'text-to-image': ['image', 'latent'],
@@ -12,6 +12,9 @@ export const OFFERED_FIELDS = {
   'fill-mask': [],
   'token-classification': [],
 } as const satisfies Record<string, readonly string[]>;
+
+/** The fields that take a picture of another node. */
+export const PICTURE_FIELDS = ['image', 'mask'] as const;
 
 const PATTERN = /\{\{\s*([a-z][a-z0-9_-]*)\.([a-z_]+)\s*\}\}/g;
 
