@@ -1,7 +1,7 @@
 /** Prompt to token ids, in the form that CLIP's text encoder takes. */
 import { Tokenizer } from '@huggingface/tokenizers';
 import { parseWeightedPrompt } from '@lehr/shared/prompts';
-import { chunkPrompt } from './prompt-chunks.ts';
+import { chunkPrompt, type TokenizedPart } from './prompt-chunks.ts';
 
 export interface SpecialTokens {
   readonly bos: string;
@@ -100,19 +100,23 @@ export class ClipTokenizer {
     const words = parts.flatMap(({ text }) => text.split(' '));
     const isTooLong = characters > maxChunks * this.#usefulLength;
     if (isTooLong || words.some((word) => word.length > this.#usefulLength)) return undefined;
-    const tokenized = parts.map(({ text, weight, isBreak }) => ({
-      ids: isBreak ? [] : this.#contentIds(text),
-      weight,
-      isBreak,
-    }));
-    const chunks = chunkPrompt(tokenized, { length: this.maxTokens - FRAME_TOKENS, comma: this.#comma });
+    const length = this.maxTokens - FRAME_TOKENS;
+    const tokenized: TokenizedPart[] = [];
+    let tokens = 0;
+    for (const { text, weight, isBreak } of parts) {
+      const ids = isBreak ? [] : this.#contentIds(text);
+      tokens += ids.length;
+      if (tokens > maxChunks * length) return undefined;
+      tokenized.push({ ids, weight, isBreak });
+    }
+    const chunks = chunkPrompt(tokenized, { length, comma: this.#comma });
     if (chunks.length > maxChunks) return undefined;
     return {
       chunks: chunks.map(({ ids, weights }) => ({
         ids: this.#frame(ids),
         weights: this.#frameWeights(weights),
       })),
-      tokens: chunks.reduce((sum, { ids }) => sum + ids.length, 0),
+      tokens,
     };
   }
 

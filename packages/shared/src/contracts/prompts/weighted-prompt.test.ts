@@ -75,8 +75,12 @@ test('BREAK takes the blanks around it, and is a word inside of longer ones and 
   expect(breaks('(a BREAK b)')).toBe(0);
 });
 
-test('Thirty thousand open brackets are read at once', () => {
-  expect(parse(`${'('.repeat(30_000)}a`)).toEqual([['a', expect.any(Number)]]);
+test('Brackets inside of a hundred others change no weight, so that thousands of them take no time', () => {
+  const weightOf = (prompt: string) => parseWeightedPrompt(prompt).at(-1)?.weight;
+  for (const close of ['', ')'.repeat(30_000)]) {
+    expect(weightOf(`${'('.repeat(30_000)}a${close}`)).toBeCloseTo(1.1 ** 100, 6);
+    expect(weightOf(`${'['.repeat(99)}a${close}`)).toBeCloseTo(1.1 ** -99, 6);
+  }
 });
 
 test('Marks cover the whole prompt, and name the weight of each text in it', () => {

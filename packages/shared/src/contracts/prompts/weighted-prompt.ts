@@ -32,6 +32,8 @@ export interface PromptMark {
 
 const ROUND = 1.1;
 const SQUARE = 1 / 1.1;
+/** Brackets inside of so many change no weight, so that thousands of them take no time: 1.1 to this power is 13,781. */
+const MAX_DEPTH = 100;
 /** That of BREAK in the web UI. A bracket around it changes the weight, and then it is a word there and here. */
 const BREAK_WEIGHT = -1;
 
@@ -94,7 +96,7 @@ function piecesOf(prompt: string): Piece[] {
   };
   const close = (open: number[], by: number): boolean => {
     const start = open.pop();
-    if (start !== undefined) weigh(start, by);
+    if (start !== undefined && open.length < MAX_DEPTH) weigh(start, by);
     return start !== undefined;
   };
   for (const { 0: token, 1: written, index } of prompt.matchAll(TOKEN)) {
@@ -109,8 +111,8 @@ function piecesOf(prompt: string): Piece[] {
     else if (token === ']' && close(square, SQUARE)) continue;
     else pieces.push(...betweenBreaks(token, index));
   }
-  for (const start of round) weigh(start, ROUND);
-  for (const start of square) weigh(start, SQUARE);
+  for (const start of round.slice(0, MAX_DEPTH)) weigh(start, ROUND);
+  for (const start of square.slice(0, MAX_DEPTH)) weigh(start, SQUARE);
   return pieces;
 }
 
