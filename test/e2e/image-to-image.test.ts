@@ -172,7 +172,16 @@ test('A workflow refines the picture of an earlier node, and is deleted with bot
     id: 'rest',
     input: { ...base.input, image: '{{half.latent}}', denoising_start: 0.6 },
   };
-  const nodes = [refine, base, half, rest];
+  // What is bright in the first picture is drawn again in the second one.
+  const masked = {
+    prompt: 'a blue square',
+    seed: 2,
+    image: '{{refine.image}}',
+    mask: '{{base.image}}',
+    steps: 4,
+  };
+  const edit = { ...base, id: 'edit', input: masked };
+  const nodes = [refine, base, half, rest, edit];
   const posted = await stack.ask('POST', '/v1/jobs', { type: 'workflow', nodes });
   expect(posted.status).toBe(202);
   const { id, input } = (await posted.json()) as Job;
@@ -182,6 +191,7 @@ test('A workflow refines the picture of an earlier node, and is deleted with bot
       { id: 'base' },
       { id: 'half' },
       { id: 'rest' },
+      { id: 'edit', input: { image: '{{refine.image}}', mask: '{{base.image}}' } },
     ],
   });
   const job = await stack.over(id);
@@ -198,6 +208,8 @@ test('A workflow refines the picture of an earlier node, and is deleted with bot
   // The same as a job that is given the picture itself.
   const { id: alone } = await stack.post({ ...refine.input, image: dataUri(drawn) });
   expect(await pixelsOf(stack, alone)).toBe(pixelData(refined));
+  const { id: edited } = await stack.post({ ...masked, image: dataUri(refined), mask: dataUri(drawn) });
+  expect(await pixelsOf(stack, edited)).toBe(pixelData(await bytes('edit')));
 
   expect((await stack.ask('DELETE', `/v1/jobs/${id}`)).status).toBe(204);
   for (const url of [outputs.get('base'), outputs.get('refine'), latent])
