@@ -53,8 +53,9 @@ def lists():
     equal(api.util_get_current_model(), IMAGE, "the current model")
     assert {"Euler a", "DPM++ 2M", "DDIM"} <= set(api.util_get_sampler_names()), api.get_samplers()
     assert "karras" in api.util_get_scheduler_names()
-    equal([each["name"] for each in api.get_upscalers()], ["None"], "upscalers")
-    for name in ["loras", "sd_vae", "latent_upscale_modes", "hypernetworks", "face_restorers", "prompt_styles"]:
+    equal([each["name"] for each in api.get_upscalers()], ["None", "Lanczos"], "upscalers")
+    equal(api.get_latent_upscale_modes(), [{"name": "Latent"}], "upscalers of latents")
+    for name in ["loras", "sd_vae", "hypernetworks", "face_restorers", "prompt_styles"]:
         equal(getattr(api, f"get_{name}")(), [], name)
     equal(api.get_embeddings(), {"loaded": {}, "skipped": {}}, "embeddings")
     equal(api.refresh_checkpoints(), None, "refresh")
@@ -87,6 +88,13 @@ def samplers():
     return ", ".join(api.util_get_sampler_names())
 
 
+def hires():
+    made = api.txt2img(**CIRCLE, enable_hr=True, hr_scale=2, denoising_strength=0.7)
+    equal(made.image.size, (128, 128), "size")
+    assert "Hires upscale: 2" in made.image.info["parameters"], made.image.info
+    return "64x64, then 128x128"
+
+
 def png_info():
     picture = api.txt2img(**CIRCLE, negative_prompt="green").image
     told = api.png_info(picture)
@@ -98,13 +106,18 @@ def png_info():
 
 def edit():
     start = Image.new("RGB", (64, 64), (200, 50, 100))
+    mask = Image.new("L", (64, 64), 0)
+    mask.paste(255, (32, 0, 64, 64))
     try:
         made = api.img2img(images=[start], denoising_strength=0.5, **CIRCLE)
+        masked = api.img2img(images=[start], mask_image=mask, mask_blur=0, inpaint_full_res=False, **CIRCLE)
     except RuntimeError as error:
         assert error.args[0] == 422 and "VAE encoder" in error.args[1], error
         return "refused, the demo model cannot"
     equal(made.image.size, (64, 64), "size")
-    return "a picture of the same size"
+    kept = masked.image.crop((0, 0, 32, 64))
+    equal(set(kept.getdata()), {(200, 50, 100)}, "what the mask keeps")
+    return "a picture of the same size; and a mask, outside of which nothing changes"
 
 
 def errors():
@@ -157,6 +170,7 @@ def run_all(_request):
     calls.check("txt2img", "seed, batch_size, n_iter", draw)
     calls.check("txt2img", "every sampler", samplers)
     calls.check("txt2img", "use_async", at_once)
+    calls.check("txt2img", "enable_hr", hires)
     calls.check("png_info", "", png_info)
     calls.check("img2img", "", edit)
     calls.check("errors of a request", "status and words", errors)
