@@ -1,5 +1,11 @@
 import { expect, test } from 'vitest';
-import { callsByLength, joinOutputs, MAX_SHARED_TOKENS, RepeatedEmbeddings } from './shared-calls.ts';
+import {
+  callsByLength,
+  joinOutputs,
+  MAX_SHARED_TOKENS,
+  RepeatedEmbeddings,
+  toOneLength,
+} from './shared-calls.ts';
 
 const callsOf = (counts: readonly number[], maxShared = MAX_SHARED_TOKENS) => {
   const tokens = counts.map((count) => count * 77);
@@ -60,4 +66,15 @@ test('A repeated embedding is made once for as long as its length stays', () => 
   expect(twice).toEqual(Float32Array.of(1, 2, 1, 2));
   expect(repeated.of(embedding, 4)).toBe(twice);
   expect(repeated.of(embedding, 2)).toBe(embedding);
+});
+
+test('The embeddings of one picture become equally long, unless their common multiple is too long', () => {
+  const [a, b] = [Float32Array.of(1, 2), Float32Array.of(3, 4, 5)];
+  expect(toOneLength([a, b], 6)).toEqual([
+    Float32Array.of(1, 2, 1, 2, 1, 2),
+    Float32Array.of(3, 4, 5, 3, 4, 5),
+  ]);
+  expect(toOneLength([a, b], 5)).toEqual([a, b]);
+  const [same] = toOneLength([a, a], 0);
+  expect(same).toBe(a);
 });

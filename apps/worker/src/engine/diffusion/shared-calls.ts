@@ -66,9 +66,25 @@ export class RepeatedEmbeddings {
     if (embedding.length === length) return embedding;
     const known = this.#made.get(embedding);
     if (known?.length === length) return known;
-    const repeated = new Float32Array(length);
-    for (let at = 0; at < length; at += embedding.length) repeated.set(embedding, at);
+    const repeated = repeatTo(embedding, length);
     this.#made.set(embedding, repeated);
     return repeated;
   }
+}
+
+function repeatTo(embedding: Float32Array, length: number): Float32Array {
+  if (embedding.length === length) return embedding;
+  const repeated = new Float32Array(length);
+  for (let at = 0; at < length; at += embedding.length) repeated.set(embedding, at);
+  return repeated;
+}
+
+/**
+ * The embeddings of one picture, all as long as their common multiple if that is at most `longest`: its rows then share a run on every provider,
+ * with the same bits whoever is beside them.
+ */
+export function toOneLength(embeddings: readonly Float32Array[], longest: number): readonly Float32Array[] {
+  const lengths = embeddings.map(({ length }) => length);
+  const [call, ...others] = callsByLength(lengths, longest);
+  return others.length > 0 ? embeddings : embeddings.map((each) => repeatTo(each, call.tokens));
 }

@@ -8,6 +8,8 @@ import {
   pictureConditions,
   type RowKind,
 } from '../conditioning.ts';
+import { MAX_CHUNKS } from '../prompt-chunks.ts';
+import { toOneLength } from '../shared-calls.ts';
 import type { PromptLength, PromptText } from '../text-encoder.ts';
 import type { UnetRow } from '../unet.ts';
 
@@ -51,14 +53,21 @@ export class PromptRows {
   setEmbeddings(embeddings: readonly PromptEmbedding[]): void {
     this.#embeddings = embeddings;
     const [prompt, encoded] = embeddings;
-    const rowOf = ({ hidden, pooled }: PromptEmbedding, kind: RowKind): PromptRow => {
+    const conditionsOf = ({ pooled }: PromptEmbedding, kind: RowKind): Conditions => {
       const shared = pictureConditions(this.#conditioning, this.#request, kind);
-      return { promptEmbedding: hidden, conditions: pooled ? { ...shared, text_embeds: pooled } : shared };
+      return pooled ? { ...shared, text_embeds: pooled } : shared;
     };
     this.setLengths([prompt, encoded]);
+    const positive = { promptEmbedding: prompt.hidden, conditions: conditionsOf(prompt, 'prompt') };
+    this.#rows = [positive];
+    if (this.count === 1) return;
     const negative = this.#hasZeroNegative ? zerosLike(prompt) : encoded;
-    const positive = rowOf(prompt, 'prompt');
-    this.#rows = this.count === 2 ? [rowOf(negative, 'negative'), positive] : [positive];
+    const chunk = prompt.hidden.length / (prompt.size?.chunks ?? 1);
+    const [ofNegative, ofPrompt] = toOneLength([negative.hidden, prompt.hidden], MAX_CHUNKS * chunk);
+    this.#rows = [
+      { promptEmbedding: ofNegative, conditions: conditionsOf(negative, 'negative') },
+      { ...positive, promptEmbedding: ofPrompt },
+    ];
   }
 
   /** Takes the embeddings that another pass of the same sample has; returns false when it has none. */
