@@ -313,9 +313,15 @@ test('img2img draws in a mask, with the defaults of the web UI or what the calle
     only_masked: { padding: 0 },
   });
   expect(defaults.info).toContain('Mask blur: 4, Inpaint area: Only masked, Masked area padding: 0');
-  const own = { mask_blur: 0, inpainting_fill: 2, denoising_strength: 1, inpaint_full_res: false };
+  const own = {
+    mask_blur: 0,
+    inpainting_fill: 2,
+    denoising_strength: 1,
+    inpaint_full_res: false,
+    inpainting_mask_invert: 1,
+  };
   const { input } = await draw(own);
-  expect(input).toMatchObject({ strength: 1, mask_blur: 0, mask_fill: 'latent_noise' });
+  expect(input).toMatchObject({ strength: 1, mask_blur: 0, mask_fill: 'latent_noise', mask_invert: true });
   expect(input).not.toHaveProperty('only_masked');
   for (const field of ['inpainting_fill', 'inpainting_mask_invert']) {
     const refused = { ...KOBOLD, init_images: [file], mask: file, [field]: 3 };

@@ -1228,6 +1228,8 @@ export interface components {
             } | undefined;
             /** @description With `image`: the part of it to draw again; the rest stays as it is. A picture of the size of `image`, given in the same ways: what is transparent is changed, or when nothing is, what is white; a grey value is a weight. */
             readonly mask?: string | undefined;
+            /** @description With `mask`: what it marks is kept, and the rest of the picture drawn again. */
+            readonly mask_invert?: boolean | undefined;
             /** @description With `mask` or `expand`: softens the edge by a Gaussian blur of so many pixels. Default: 0. */
             readonly mask_blur?: number | undefined;
             /**
@@ -1401,6 +1403,8 @@ export interface components {
             } | undefined;
             /** @description With `image`: the part of it to draw again; the rest stays as it is. A picture of the size of `image`, given in the same ways: what is transparent is changed, or when nothing is, what is white; a grey value is a weight. */
             readonly mask?: string | undefined;
+            /** @description With `mask`: what it marks is kept, and the rest of the picture drawn again. */
+            readonly mask_invert?: boolean | undefined;
             /** @description With `mask` or `expand`: softens the edge by a Gaussian blur of so many pixels. Default: 0. */
             readonly mask_blur?: number | undefined;
             /**

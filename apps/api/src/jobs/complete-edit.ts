@@ -10,7 +10,10 @@ import {
 } from '@lehr/shared';
 import type { PictureSize } from './picture-size.ts';
 
-type EditFields = Pick<TextToImageInput, 'mask_blur' | 'mask_fill' | 'only_masked' | 'expand'>;
+type EditFields = Pick<
+  TextToImageInput,
+  'mask_invert' | 'mask_blur' | 'mask_fill' | 'only_masked' | 'expand'
+>;
 
 /** Whether a part of the picture is kept. */
 const isEdit = ({ mask, expand }: TextToImageRequest): boolean => mask !== undefined || expand !== undefined;
@@ -18,8 +21,14 @@ const isEdit = ({ mask, expand }: TextToImageRequest): boolean => mask !== undef
 /** Stored only of an edit. Where the mask is, is found afterwards. */
 export function editFields(request: TextToImageRequest): EditFields {
   if (!isEdit(request)) return {};
-  const { mask_blur = 0, mask_fill = 'original', only_masked, expand } = request;
-  return { mask_blur, mask_fill, ...(only_masked && { only_masked }), ...(expand && { expand }) };
+  const { mask_invert, mask_blur = 0, mask_fill = 'original', only_masked, expand } = request;
+  return {
+    ...(mask_invert && { mask_invert }),
+    mask_blur,
+    mask_fill,
+    ...(only_masked && { only_masked }),
+    ...(expand && { expand }),
+  };
 }
 
 /** Undefined for a picture that begins at noise, or in the middle of the schedule. */
@@ -58,6 +67,7 @@ export function editProblems(
   const problems = [
     ...needs('mask', image !== undefined, 'an image'),
     ...needs('expand', image !== undefined, 'an image'),
+    ...needs('mask_invert', mask !== undefined, 'a mask'),
     ...needs('mask_blur', isEdit(request), 'a mask, or expand'),
     ...needs('mask_fill', isEdit(request), 'a mask, or expand'),
     ...needs('only_masked', mask !== undefined, 'a mask'),

@@ -133,6 +133,7 @@ test('A mask is stored with its defaults and takes three quarters of the steps, 
 test.each([
   ['mask', { mask: 'https://x.example/mask.png' }, 'needs an image'],
   ['mask_blur', { ...BEGUN, mask_blur: 4 }, 'needs a mask, or expand'],
+  ['mask_invert', { ...BEGUN, mask_invert: true }, 'needs a mask'],
   ['mask_fill', { ...BEGUN, mask_fill: 'noise' as const }, 'needs a mask, or expand'],
   ['only_masked', { ...BEGUN, only_masked: { padding: 8 } }, 'needs a mask'],
   ['expand', { expand: { ...AROUND, left: 8 } }, 'needs an image'],

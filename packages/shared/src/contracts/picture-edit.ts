@@ -41,6 +41,9 @@ export const editRequestFields = {
         'transparent is changed, or when nothing is, what is white; a grey value is a weight.',
       example: 'https://app.example/mask.png',
     }),
+  mask_invert: z.boolean().optional().meta({
+    description: 'With `mask`: what it marks is kept, and the rest of the picture drawn again.',
+  }),
   mask_blur: maskBlur.optional().meta({
     description:
       'With `mask` or `expand`: softens the edge by a Gaussian blur of so many pixels. Default: 0.',
@@ -66,6 +69,7 @@ export const editRequestFields = {
 /** With every default filled in; absent unless a part of a picture is drawn. */
 export const editInputFields = {
   mask: MediaSourceSchema.optional(),
+  mask_invert: z.literal(true).optional(),
   mask_blur: maskBlur.optional(),
   mask_fill: maskFill.optional(),
   only_masked: OnlyMaskedSchema.optional(),

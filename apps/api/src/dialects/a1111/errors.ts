@@ -28,6 +28,7 @@ export const NAMES: Names = atTheTop({
   '/input/clip_skip': '/override_settings/CLIP_stop_at_last_layers',
   '/input/image': '/init_images/0',
   '/input/strength': '/denoising_strength',
+  '/input/mask_invert': '/inpainting_mask_invert',
   '/input/mask_fill': '/inpainting_fill',
   '/input/only_masked': '/inpaint_full_res',
   '/input/hires/scale': '/hr_scale',

@@ -111,8 +111,8 @@ export const EditSchema = nullsAsAbsent({
       description: 'Draws only the part around the mask, at the size of the job. Default: true.',
     }),
   inpaint_full_res_padding: z.int().min(0).max(512).optional().meta({ description: 'Pixels. Default: 0.' }),
-  inpainting_mask_invert: z.int().min(0).max(0, 'must be 0: Lehr does not invert masks').optional().meta({
-    description: 'Only 0.',
+  inpainting_mask_invert: z.int().min(0).max(1).optional().meta({
+    description: '1: the rest is drawn again, and what the mask marks is kept.',
   }),
   include_init_images: flag.meta({ description: 'True: the answer repeats `init_images`.' }),
 }).meta({ id: 'WebUiEdit' });

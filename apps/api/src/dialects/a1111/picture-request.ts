@@ -86,6 +86,7 @@ const NOISE = 2;
 
 const maskOf = (body: Edit, mask: string) => ({
   mask: pictureReference(mask),
+  mask_invert: body.inpainting_mask_invert === 1 ? true : undefined,
   mask_blur: body.mask_blur ?? MASK_BLUR,
   mask_fill: body.inpainting_fill === NOISE ? ('latent_noise' as const) : ('original' as const),
   ...(body.inpaint_full_res !== false &&

@@ -5,7 +5,7 @@
 import { createHash } from 'node:crypto';
 import type { Expand, TextToImageInput } from '@lehr/shared';
 import { cropRegion } from './crop-region.ts';
-import { readMask } from './mask-input.ts';
+import { type MaskOptions, readMask } from './mask-input.ts';
 import {
   blurred,
   type PictureField,
@@ -62,10 +62,16 @@ async function whole(input: TextToImageInput, read: ReadField): Promise<Edit> {
   if (!input.mask) return { start, finish: (drawn, use) => use(drawn) };
   const { image } = start;
   if (!image) throw refusedPicture('image', 'is a latent; with a mask it must be a picture');
-  const options = { picture, blur: input.mask_blur ?? 0 };
+  const options = maskOptions(input, picture);
   const mask = await read('mask', (file, info) => readMask(file, info, input, options));
   return inPlace(input, image, mask);
 }
+
+const maskOptions = ({ mask_invert, mask_blur = 0 }: TextToImageInput, picture: PixelSize): MaskOptions => ({
+  picture,
+  isInverted: mask_invert,
+  blur: mask_blur,
+});
 
 /** Draws more around the picture. */
 async function expanded(input: TextToImageInput, expand: Expand, read: ReadField): Promise<Edit> {
@@ -116,7 +122,7 @@ async function onlyMasked(input: TextToImageInput, padding: number, read: ReadFi
   }));
   if (picture.width * picture.height > MAX_PIXELS)
     throw refusedPicture('image', `has more than ${MAX_PIXELS} pixels, the most with only_masked`);
-  const options = { picture, blur: input.mask_blur ?? 0 };
+  const options = maskOptions(input, picture);
   const { mask, region } = await read('mask', async (maskFile, info) => {
     const whole = await readMask(maskFile, info, picture, options);
     const region = cropRegion(whole, picture, input, padding);

@@ -132,3 +132,11 @@ test.each<[what: string, file: () => Promise<Buffer>, options: Partial<MaskOptio
     problems: [{ pointer: '/input/mask' }],
   });
 });
+
+test('An inverted mask keeps what it marks, and one that marks all of the picture is refused', async () => {
+  const file = (values: readonly number[]) => raw(1, values).png().toBuffer();
+  const half = await file([255, 255, 0, 0, 255, 255, 64, 0]);
+  expect(await read(half, { isInverted: true })).toEqual([0, 0, 255, 255, 0, 0, 191, 255]);
+  const white = await file(Array(8).fill(255));
+  await expect(read(white, { isInverted: true })).rejects.toThrow('it is inverted, and all of it is marked');
+});

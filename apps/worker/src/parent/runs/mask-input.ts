@@ -7,6 +7,8 @@ const CHANNELS = 4;
 export interface MaskOptions {
   /** Of the file of the picture, which that of the mask must have too. */
   readonly picture: PixelSize;
+  /** What the file marks is kept, and the rest drawn again. */
+  readonly isInverted?: boolean | undefined;
   /** Of the Gaussian blur of its edge, in pixels of the job. */
   readonly blur: number;
 }
@@ -20,7 +22,7 @@ export async function readMask(
   file: Uint8Array,
   info: PictureInfo,
   { width, height }: PixelSize,
-  { picture, blur }: MaskOptions,
+  { picture, isInverted, blur }: MaskOptions,
 ): Promise<Uint8Array> {
   if (info.isAnimated) throw refusedPicture('mask', 'is animated; a mask is one picture');
   if (info.width !== picture.width || info.height !== picture.height) {
@@ -34,9 +36,13 @@ export async function readMask(
       // A kernel with negative weights would leave traces of the mask around it.
       .resize(width, height, { fit: 'fill', kernel: 'linear' }),
   );
-  const mask = weightsOf(pixels);
+  const marked = weightsOf(pixels);
+  const mask = isInverted ? marked.map((weight) => OPAQUE - weight) : marked;
   if (mask.every((weight) => weight === 0)) {
-    throw refusedPicture('mask', 'marks nothing to change: no pixel of it is transparent, and all are black');
+    const why = isInverted
+      ? 'it is inverted, and all of it is marked'
+      : 'no pixel of it is transparent, and all are black';
+    throw refusedPicture('mask', `marks nothing to change: ${why}`);
   }
   return blur === 0 ? mask : blurred(mask, { width, height }, blur);
 }
