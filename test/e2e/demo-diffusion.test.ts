@@ -59,6 +59,32 @@ const RED_CIRCLE: SceneSpec = {
   relation: null,
 };
 
+test('demo-diffusion changes a picture as another prompt says, and what both prompts say stays in its place', {
+  tags: ['long'],
+}, async () => {
+  const stack = await world();
+  const scene = (star: string) => `a red circle to the left of a small ${star} star on a blue background`;
+  const first = await stack.over((await stack.post({ prompt: scene('yellow'), seed: 7 })).id);
+  const file = await (await fetch(first.output?.images?.[0].url ?? '')).arrayBuffer();
+  const image = `data:image/png;base64,${Buffer.from(file).toString('base64')}`;
+  const [changed] = await drawAll(stack, [{ prompt: scene('green'), image, strength: 0.6, seed: 8 }]);
+  const spec: SceneSpec = {
+    ...RED_CIRCLE,
+    groups: [
+      { count: 1, colour: 'red', shape: 'circle', size: null },
+      { count: 1, colour: 'green', shape: 'star', size: null },
+    ],
+    relation: { kind: 'left' },
+  };
+  expect(checkScene(changed, spec)).toMatchObject({ background: true, colours: true, shapes: true });
+  const { data, width } = await pictureOf(first);
+  const left = (_: number, i: number): boolean => Math.floor(i / 3) % width < width / 2;
+  const kept = Array.from(changed.data).filter(left);
+  const before = Array.from(data).filter(left);
+  const apart = kept.reduce((sum, value, i) => sum + Math.abs(value - before[i]), 0) / kept.length;
+  expect(apart).toBeLessThanOrEqual(2);
+});
+
 test('demo-diffusion draws the scene with every sampler that it offers', { tags: ['long'] }, async () => {
   const stack = await world();
   const { data } = (await (await stack.ask('GET', '/v1/models')).json()) as {

@@ -102,6 +102,44 @@ describe.each(fixtures)('$prompt', (fixture) => {
   });
 });
 
+const CHECKER = new URL('../../packages/demo-models/train/diffusion/fixtures/checker/', import.meta.url);
+/** Rendered scenes, and what the model drew of the fixtures. */
+const PICTURES = [
+  ...['00', '01', '02', '03', '04', '05', '06', '07', '08'].map((name) => new URL(`${name}.png`, CHECKER)),
+  ...fixtures.map(({ picture }) => new URL(picture.file, FIXTURES)),
+];
+
+const meanDistance = (a: ArrayLike<number>, b: ArrayLike<number>): number =>
+  Array.from(a).reduce((sum, value, i) => sum + Math.abs(value - b[i]), 0) / a.length;
+
+test('A picture of shapes comes back from encoder and decoder with a mean difference of at most 0.6 of 255', async () => {
+  const { encoder } = model.pictureInput;
+  const differences: number[] = [];
+  for (const file of PICTURES) {
+    const { data, info } = await sharp(fileURLToPath(file))
+      .removeAlpha()
+      .raw()
+      .toBuffer({ resolveWithObject: true });
+    const encoded = await encoder?.encode(data, info);
+    const back = await model.vae.decode(encoded?.mean ?? new Float32Array(), info);
+    differences.push(meanDistance(back, data));
+  }
+  expect(Math.max(...differences)).toBeLessThanOrEqual(0.6);
+});
+
+test.each(fixtures)('What is encoded is near the latent that was drawn: $prompt', async (fixture) => {
+  const file = fileURLToPath(new URL(fixture.picture.file, FIXTURES));
+  const encoded = await model.pictureInput.encoder?.encode(
+    await sharp(file).removeAlpha().raw().toBuffer(),
+    fixture,
+  );
+  const drawn = floatsOf(fixture.final_latent);
+  // The decoder was trained to forgive noise of a deviation of up to 0.3.
+  expect(meanDistance(encoded?.mean ?? [], drawn)).toBeLessThanOrEqual(0.2);
+  // It has no variance.
+  expect(Math.max(...(encoded?.deviation ?? []))).toBeLessThan(1e-6);
+});
+
 test('The rows of the demo model can be at different steps', () => {
   expect(model.batching).toEqual({ mode: 'rows' });
   expect(model.nativeSize).toEqual({ width: 256, height: 256 });

@@ -9,6 +9,7 @@ The fixtures are drawn with the weights rounded to float16, so they are exactly 
 
 import argparse
 import json
+import shutil
 from pathlib import Path
 
 import numpy as np
@@ -65,6 +66,31 @@ class DecoderGraph(nn.Module):
         return self.decoder(latent_sample)
 
 
+class EncoderGraph(nn.Module):
+    """Means and logarithms of variances, as Optimum's encoders give them. This one was trained without variance."""
+
+    def __init__(self, encoder):
+        super().__init__()
+        self.encoder = encoder
+
+    def forward(self, sample):
+        mean = self.encoder(sample)
+        return torch.cat([mean, torch.full_like(mean, LOG_VARIANCE)], 1)
+
+
+LOG_VARIANCE = -30  # the least that diffusers, and Lehr, take
+
+
+def fold_norm(encoder):
+    """The last layer gives what the batch norm would make of it, divided by the scaling factor."""
+    norm, last = encoder.norm, encoder.out
+    scale = 1 / (norm.running_var + norm.eps).sqrt() / vae.SCALING_FACTOR
+    with torch.no_grad():
+        last.weight.mul_(scale[:, None, None, None])
+        last.bias.sub_(norm.running_mean).mul_(scale)
+    encoder.norm = nn.Identity()
+
+
 def fold_scale(decoder):
     """The graph takes latents divided by the scaling factor; the first layer multiplies it back."""
     with torch.no_grad():
@@ -114,6 +140,20 @@ def write_graph(module, inputs, names, outputs, axes, folder):
 def write_json(path, data):
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(json.dumps(data, indent=2) + "\n")
+
+
+def write_encoder(folder, encoder):
+    """Changes `encoder` into what the graph is. It has the same config as the decoder."""
+    fold_norm(encoder)
+    round_weights(encoder)
+    sample = (torch.randn(2, 3, 256, 192),)
+    axes = {
+        "sample": {0: "batch_size", 2: "height", 3: "width"},
+        "latent_parameters": {0: "batch_size", 2: "height_latent", 3: "width_latent"},
+    }
+    size = write_graph(EncoderGraph(encoder), sample, ["sample"], ["latent_parameters"], axes, folder / "vae_encoder")
+    shutil.copy(folder / "vae_decoder" / "config.json", folder / "vae_encoder" / "config.json")
+    return size
 
 
 def write_model(folder, pipeline, scheduler_config):
@@ -169,6 +209,7 @@ def write_model(folder, pipeline, scheduler_config):
             "tokenizer": ["transformers", "CLIPTokenizer"],
             "unet": ["diffusers", "OnnxRuntimeModel"],
             "vae_decoder": ["diffusers", "OnnxRuntimeModel"],
+            "vae_encoder": ["diffusers", "OnnxRuntimeModel"],
         },
     )
     write_json(
@@ -281,6 +322,7 @@ def write_fixtures(folder, pipeline, steps=STEPS, guidance=GUIDANCE):
 def export(work, name, folder, fixtures=None):
     drawing, graphs = load_pipeline(work, name)
     sizes = write_model(folder, graphs, schedule.CONFIG)
+    sizes["vae_encoder"] = write_encoder(folder, vae.load(work / "vae.pt").encoder)
     print({k: f"{v / 1e6:.2f} MB" for k, v in sizes.items()}, f"{sum(sizes.values()) / 1e6:.2f} MB")
     if fixtures:
         write_fixtures(fixtures, drawing)

@@ -34,8 +34,6 @@ class Residual(nn.Module):
 
 
 class Encoder(nn.Module):
-    """Only training needs it; it is not exported."""
-
     def __init__(self, widths=(64, 96)):
         super().__init__()
         a, b = widths
