@@ -1,11 +1,12 @@
 /** Diffusion at full size: pipelines with random weights, exported by Optimum, in Lehr and in the programs that they came from. */
 import type { Section } from '../section.ts';
 import { families } from './families.ts';
-import { fused } from './fused.ts';
+import { fusedOthers, fusedUnet, fusedXl } from './fused.ts';
 import { hostCost } from './host-cost.ts';
 import { opening } from './opening.ts';
 import { parity, parityOfVelocity, parityOfXl } from './parity.ts';
 import { stepTime } from './step-time.ts';
+import { whole } from './whole.ts';
 
 export const section: Section = {
   title: 'Diffusion at full size',
@@ -25,7 +26,10 @@ options and few channels: the fixtures of \`npm test\`, made and exported again.
     { name: 'opening', title: 'Opening Stable Diffusion 1.5', run: opening },
     { name: 'parity', title: 'The same pictures from the same weights', run: parity },
     { name: 'step', title: "A step of 512x512 beside the bare loop and Optimum's pipeline", run: stepTime },
-    { name: 'fused', title: 'Fused attention beside the graph as exported', run: fused },
+    { name: 'fused', title: 'Fused attention beside the graph as exported', run: fusedUnet },
+    { name: 'fused-xl', title: 'The same for SDXL at three tenths of its width', run: fusedXl },
+    { name: 'fused-others', title: 'The same for Whisper base and text models', run: fusedOthers },
+    { name: 'whole', title: 'All of Lehr over a bare loop of the graphs as exported', run: whole },
     {
       name: 'velocity',
       title: 'Stable Diffusion 2.1, which predicts velocity, at half width',

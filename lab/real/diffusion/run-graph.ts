@@ -1,10 +1,10 @@
 /**
- * A program that runs one UNet, so that its memory can be read from the process. Opens the path in argv, `fused` or `exported`, and answers
- * requests, one line of JSON each:
+ * A program that runs one graph, so that its memory can be read from the process. Opens the path in argv, `fused` or `exported`, with
+ * inputs of the dimensions that argv has as JSON (others have one value), and answers requests, one line of JSON each:
  *
- *   {}                     what opening took
- *   { "keep": FILE }       runs two rows of 512x512 and writes the prediction to the file
- *   { "compare": FILE }    runs them, and compares the prediction with the file's
+ *   {}                              what opening took
+ *   { "keep": FILE, "runs": N }     runs the graph N times and writes its first output to the file
+ *   { "compare": FILE, "runs": N }  runs it, and compares the output with the file's
  */
 import { readFileSync, writeFileSync } from 'node:fs';
 import { createInterface } from 'node:readline';
@@ -16,22 +16,24 @@ import {
   type Tensor,
 } from '../../../apps/worker/src/engine/runtime/tensor.ts';
 
-const [path, form] = process.argv.slice(2);
-const ROWS = 2;
-const DIMS: Readonly<Record<string, readonly number[]>> = {
-  sample: [ROWS, 4, 64, 64],
-  encoder_hidden_states: [ROWS, 77, 768],
+const [path, form, dimensions] = process.argv.slice(2);
+const DIMS = JSON.parse(dimensions) as Readonly<Record<string, readonly number[]>>;
+
+/** Values of an input by its name; those that are not here get floats between -1 and 1. */
+const VALUES: Readonly<Record<string, (index: number) => number>> = {
+  timestep: () => 500,
+  input_ids: (index) => 1000 + ((index * 37) % 1000),
+  attention_mask: () => 1,
+  token_type_ids: () => 0,
 };
 
-const inputOf = ({ name, type, dims }: ValueInfo): Tensor => {
-  if (name === 'timestep') {
-    const size = elementCount(dims.map(() => 1));
-    return type === 'int64'
-      ? { type, data: new BigInt64Array(size).fill(500n), dims: dims.map(() => 1) }
-      : { type: 'float32', data: new Float32Array(size).fill(500), dims: dims.map(() => 1) };
-  }
-  const data = Float32Array.from({ length: elementCount(DIMS[name]) }, (_, i) => Math.sin(i * i * 0.7 + i));
-  return { type: 'float32', data, dims: DIMS[name] };
+const inputOf = ({ name, type, dims: declared }: ValueInfo): Tensor => {
+  const dims = DIMS[name] ?? declared.map(() => 1);
+  const fill = VALUES[name] ?? ((index) => Math.sin(index * index * 0.7 + index));
+  const values = Array.from({ length: elementCount(dims) }, (_, index) => fill(index));
+  return type === 'int64'
+    ? { type, data: BigInt64Array.from(values, BigInt), dims }
+    : { type: 'float32', data: Float32Array.from(values), dims };
 };
 
 const residentPeak = (): number =>
@@ -61,14 +63,17 @@ forgetPeak();
 const answer = (value: object): void => console.log(JSON.stringify({ answer: value }));
 
 for await (const line of createInterface({ input: process.stdin })) {
-  const { keep, compare } = JSON.parse(line) as { keep?: string; compare?: string };
+  const { keep, compare, runs = 1 } = JSON.parse(line) as { keep?: string; compare?: string; runs?: number };
   if (keep === undefined && compare === undefined) {
     answer({ ...opening, fused: session.fusion?.attentions ?? 0 });
     continue;
   }
-  const { result, ...times } = await measured(() => session.run(feeds));
-  const [{ data: prediction }] = Object.values(result);
-  if (!(prediction instanceof Float32Array)) throw new Error('Wanted a UNet in float32.');
+  const { result, ...times } = await measured(async () => {
+    for (let run = 1; run < runs; run++) await session.run(feeds);
+    return session.run(feeds);
+  });
+  const prediction = result[session.outputs[0].name].data;
+  if (!(prediction instanceof Float32Array)) throw new Error('Wanted a graph in float32.');
   const difference = compare === undefined ? 0 : shareOfDifference(floatsOf(compare), prediction);
   if (keep !== undefined) writeFileSync(keep, prediction);
   answer({ ...times, working_bytes: residentPeak() - openedBytes, difference });
