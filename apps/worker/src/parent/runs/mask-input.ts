@@ -36,7 +36,8 @@ export async function readMask(
       // A kernel with negative weights would leave traces of the mask around it.
       .resize(width, height, { fit: 'fill', kernel: 'linear' }),
   );
-  const marked = weightsOf(pixels);
+  const read = weightsOf(pixels);
+  const marked = info.isLossy ? read.map(snapped) : read;
   const mask = isInverted ? marked.map((weight) => OPAQUE - weight) : marked;
   if (mask.every((weight) => weight === 0)) {
     const why = isInverted
@@ -46,6 +47,14 @@ export async function readMask(
   }
   return blur === 0 ? mask : blurred(mask, { width, height }, blur);
 }
+
+/** What compression may add to black or take from white: one such pixel at an edge of the picture would make all of it the mask. */
+const LOSS = 16;
+
+const snapped = (weight: number): number => {
+  if (weight < LOSS) return 0;
+  return weight > OPAQUE - LOSS ? OPAQUE : weight;
+};
 
 function weightsOf(pixels: Uint8Array): Uint8Array {
   const weights = new Uint8Array(pixels.length / CHANNELS);

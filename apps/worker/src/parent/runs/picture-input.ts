@@ -33,11 +33,20 @@ export interface PictureInfo extends PixelSize {
   readonly decodedBytes: number;
   /** Whether it has several pictures. */
   readonly isAnimated: boolean;
+  /** Whether its format may have changed the pixels that were drawn. */
+  readonly isLossy: boolean;
   /** Whether it holds a latent and no picture. */
   readonly isLatent: boolean;
 }
 
-const LATENT: PictureInfo = { width: 0, height: 0, decodedBytes: 0, isAnimated: false, isLatent: true };
+const LATENT: PictureInfo = {
+  width: 0,
+  height: 0,
+  decodedBytes: 0,
+  isAnimated: false,
+  isLossy: false,
+  isLatent: true,
+};
 
 /** Throws LehrError `invalid-input` for what is no picture, and in the field `image` no latent either. */
 export async function inspectPicture(file: Uint8Array, field: PictureField): Promise<PictureInfo> {
@@ -54,6 +63,7 @@ export async function inspectPicture(file: Uint8Array, field: PictureField): Pro
       height,
       decodedBytes: pixels * channels * valueBytes,
       isAnimated: pages > 1,
+      isLossy: format !== 'png',
       isLatent: false,
     };
   } catch (error) {
