@@ -35,6 +35,27 @@ async function speak(page: Page, stack: Stack): Promise<void> {
   await page.locator('.segment').first().waitFor();
 }
 
+/** From the page of a job with a picture: what is painted on it, the result beside it, and what is drawn around it. */
+async function lookAtEdits(page: Page, colorScheme: string): Promise<void> {
+  await page.getByRole('button', { name: 'Edit this' }).click();
+  await page.getByLabel('What I paint').check();
+  const mask = page.locator('.mask');
+  await mask.scrollIntoViewIfNeeded();
+  const { x, y, width, height } = (await mask.boundingBox()) ?? { x: 0, y: 0, width: 0, height: 0 };
+  await page.mouse.move(x + width * 0.4, y + height * 0.76);
+  await page.mouse.down();
+  await page.mouse.move(x + width * 0.6, y + height * 0.76, { steps: 8 });
+  await page.mouse.up();
+  await lookAt(page, `edit-${colorScheme}`, `edit-phone-${colorScheme}`);
+  await make(page, 'two green stars above a red circle, purple background');
+  await finished(page);
+  await lookAt(page, `edited-${colorScheme}`);
+  await page.getByLabel('Around it').check();
+  await page.getByRole('slider', { name: 'Right edge' }).press('ArrowRight');
+  await page.getByRole('slider', { name: 'Bottom edge' }).press('ArrowDown');
+  await lookAt(page, `around-${colorScheme}`);
+}
+
 async function galleryColumns(page: Page, width: number): Promise<number> {
   await page.setViewportSize({ ...PHONE, width });
   return page.evaluate(
@@ -64,20 +85,21 @@ describe.skipIf(!chromiumPath)('the looks of the studio', () => {
       await lookAt(page, `sign-in-${colorScheme}`);
       await enter(page, stack);
       expect(await faultsOf(page)).toEqual([]);
-      await make(page, 'two green stars above a yellow square');
+      await make(page, 'two green stars above a yellow square, purple background');
       await finished(page);
       await lookAt(page, `make-${colorScheme}`, `make-phone-${colorScheme}`);
       await page.getByRole('link', { name: 'Job page' }).click();
       await page.locator('.phases').waitFor();
       await lookAt(page, `job-${colorScheme}`);
+      await lookAtEdits(page, colorScheme);
       await speak(page, stack);
       await lookAt(page, `speak-${colorScheme}`);
       for (const prompt of ['a red circle on a blue background', 'a purple triangle on a white background']) {
         await stack.over((await stack.post({ prompt })).id);
       }
       await page.getByRole('link', { name: 'Gallery' }).click();
-      await expect.poll(() => page.locator('.tile').count()).toBe(4);
-      await expect.poll(() => page.locator('.tile .picture[data-loaded="true"]').count()).toBe(3);
+      await expect.poll(() => page.locator('.tile').count()).toBe(5);
+      await expect.poll(() => page.locator('.tile .picture[data-loaded="true"]').count()).toBe(4);
       await lookAt(page, `gallery-${colorScheme}`, `gallery-phone-${colorScheme}`);
       expect(await galleryColumns(page, 360)).toBe(2);
       expect(await galleryColumns(page, PHONE.width)).toBe(2);

@@ -1,5 +1,7 @@
 /** What people do in the studio: pictures, words, the gallery, and what happens when something fails. */
 import { readFile } from 'node:fs/promises';
+import type { Page } from 'playwright-core';
+import sharp from 'sharp';
 import { describe, expect, test } from 'vitest';
 import { type Job, JobListSchema } from '../../packages/shared/src/index.ts';
 import { keysOf } from '../../packages/shared/src/redis/index.ts';
@@ -22,6 +24,46 @@ async function endSessions({ namespace }: Stack): Promise<void> {
   const redis = testRedis(world.redis.url);
   const ended = await redis.keys(keysOf(namespace).sessions('*'));
   expect(await redis.del(...ended)).toBe(1);
+}
+
+/** A red circle to the left of a small yellow star, 256 x 256. */
+const SCENE = new URL(
+  '../../packages/demo-models/train/diffusion/fixtures/parity/0-picture.png',
+  import.meta.url,
+);
+const GREEN_STAR = 'a red circle to the left of a small green star on a blue background';
+
+const pixelsOf = (png: Buffer): Promise<Buffer> => sharp(png).removeAlpha().raw().toBuffer();
+const partOf = (pixels: Buffer, from: number, to: number): number[] =>
+  Array.from(pixels).filter((_, i) => Math.floor(i / 3) % 256 >= from && Math.floor(i / 3) % 256 < to);
+
+/** As other programs make masks: white is changed. */
+const rightHalf = (): Promise<Buffer> =>
+  sharp({ create: { width: 256, height: 256, channels: 3, background: '#000' } })
+    .composite([
+      { input: { create: { width: 128, height: 256, channels: 3, background: '#fff' } }, left: 128, top: 0 },
+    ])
+    .png()
+    .toBuffer();
+
+/** As pasting a copied picture does. */
+const pasteFile = (page: Page, bytes: Buffer): Promise<void> =>
+  page.evaluate(`(() => {
+    const bytes = Uint8Array.from(atob('${bytes.toString('base64')}'), (each) => each.charCodeAt(0));
+    const clipboardData = new DataTransfer();
+    clipboardData.items.add(new File([bytes], 'pasted.png', { type: 'image/png' }));
+    window.dispatchEvent(new ClipboardEvent('paste', { clipboardData, bubbles: true, cancelable: true }));
+  })()`);
+
+/** A stroke between two places of the picture, in shares of its width and height. */
+async function paint(page: Page, ...places: readonly (readonly [x: number, y: number])[]): Promise<void> {
+  const box = await page.locator('.mask').boundingBox();
+  if (!box) throw new Error('There is nothing to paint on.');
+  for (const [i, [x, y]] of places.entries()) {
+    await page.mouse.move(box.x + x * box.width, box.y + y * box.height, { steps: 4 });
+    if (i === 0) await page.mouse.down();
+  }
+  await page.mouse.up();
 }
 
 describe.skipIf(!chromiumPath)('the studio', () => {
@@ -64,6 +106,81 @@ describe.skipIf(!chromiumPath)('the studio', () => {
     await cut.waitFor();
     await expect.poll(() => page.locator('.event-type').allTextContents()).toContain('job.succeeded');
     expect(await page.locator('.snippet').textContent()).toContain(PROMPT);
+    expect(complaints).toEqual([]);
+  });
+
+  test('What is painted on a picture is drawn anew, the rest stays as it was, and the result is compared with it and edited again', {
+    tags: ['long'],
+  }, async () => {
+    const stack = await demoStack(world.redis);
+    await stack.worker();
+    const { page, complaints } = await openStudio(world.browser);
+    await enter(page, stack);
+    await pasteFile(page, Buffer.from('no picture'));
+    await page.getByText('cannot read that file as a picture').waitFor();
+    await pasteFile(page, await readFile(SCENE));
+    await page.getByLabel('What I paint').check();
+    await page.locator('#prompt').fill(GREEN_STAR);
+    await page.keyboard.press('Control+Enter');
+    await page.getByText('nothing is marked to change').waitFor();
+    await paint(page, [0.66, 0.5], [0.85, 0.5]);
+    await page.keyboard.press('Control+Enter');
+    await finished(page);
+    const [{ input, output }] = await jobsOf(stack);
+    expect(input).toMatchObject({ strength: 0.85, mask_blur: 4, mask_fill: 'original', width: 256 });
+    const drawn = await pixelsOf(
+      Buffer.from(await (await fetch(output?.images?.[0].url ?? '')).arrayBuffer()),
+    );
+    const before = await pixelsOf(await readFile(SCENE));
+    // The circle is left of all that is painted. The star was yellow.
+    expect(partOf(drawn, 0, 140)).toEqual(partOf(before, 0, 140));
+    const [red, green] = drawn.subarray((128 * 256 + 192) * 3);
+    expect(green).toBeGreaterThan(red + 40);
+
+    const slider = page.getByRole('slider', { name: 'Before and after' });
+    await slider.press('Home');
+    expect(await slider.getAttribute('aria-valuetext')).toBe('0 % before');
+    await page.getByRole('radio', { name: 'Picture', exact: true }).check();
+    await page.locator('.mask').waitFor();
+    await page.getByRole('radio', { name: 'Result', exact: true }).check();
+    await page.getByRole('button', { name: 'Edit this' }).click();
+    await page.locator('.mask').waitFor();
+    await page.getByLabel('Mask from a file', { exact: true }).setInputFiles({
+      name: 'mask.png',
+      mimeType: 'image/png',
+      buffer: await rightHalf(),
+    });
+    await expect.poll(() => page.getByRole('button', { name: 'Take back' }).isEnabled()).toBe(true);
+    await page.keyboard.press('Control+Enter');
+    await expect.poll(async () => (await jobsOf(stack)).length).toBe(2);
+    await finished(page);
+    expect(complaints).toEqual([]);
+  });
+
+  test('More is drawn around a picture of the gallery whose edges are moved with the keyboard or as numbers', {
+    tags: ['long'],
+  }, async () => {
+    const stack = await demoStack(world.redis);
+    await stack.worker();
+    await stack.over((await stack.post({ prompt: PROMPT })).id);
+    const { page, complaints } = await openStudio(world.browser);
+    await enter(page, stack);
+    await page.getByRole('link', { name: 'Gallery' }).click();
+    await page.getByRole('button', { name: 'Edit this picture' }).click();
+    expect(await page.locator('#prompt').inputValue()).toBe(PROMPT);
+    await page.getByLabel('Around it').check();
+    await page.getByRole('slider', { name: 'Right edge' }).press('ArrowRight');
+    const top = page.getByRole('spinbutton', { name: 'Top', exact: true });
+    await top.fill('60');
+    await top.press('Enter');
+    await finished(page);
+    const [{ input, output }] = await jobsOf(stack);
+    expect(input).toMatchObject({
+      expand: { left: 0, right: 64, top: 64, bottom: 0 },
+      width: 320,
+      height: 320,
+    });
+    expect(output?.images?.[0]).toMatchObject({ width: 320, height: 320 });
     expect(complaints).toEqual([]);
   });
 

@@ -57,5 +57,5 @@ export function Actions({ followed }: { readonly followed: FollowedJob }) {
   );
 }
 
-/** The form has no field for a picture. */
+/** The files that another job began at are not read back; "Edit this" begins at its result. */
 const isMadeInMake = ({ type, input }: Job): boolean => type === 'text-to-image' && input.image == null;

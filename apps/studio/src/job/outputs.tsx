@@ -1,12 +1,16 @@
 /** The pictures and the words of a job, while they are made and afterwards. */
-
+import type { Image, Job } from '@lehr/client';
 import { titleOf } from '../gallery/shelf.ts';
 import { textResults } from '../gallery/text-results.ts';
 import type { FollowedJob } from '../jobs/follow.ts';
+import { editOutput } from '../make/picture/edit.ts';
 import { CutNotes, Download } from '../make/result.tsx';
+import { Icon } from '../parts/icon.tsx';
 import { Picture } from '../parts/picture.tsx';
+import { toast } from '../parts/toast.tsx';
 import { Downloads } from '../speak/downloads.tsx';
 import { texts } from '../texts/index.ts';
+import { faultOf } from '../wire/fault.ts';
 
 const MAX_LINES = 50;
 
@@ -32,6 +36,7 @@ export function Outputs({ followed }: { readonly followed: FollowedJob }) {
               <Picture image={image} alt={texts.make.pictureOf(title)} />
               <figcaption>
                 <Download image={image} />
+                <EditButton job={job} image={image} />
                 <span class="hint">
                   {image.width} × {image.height}, {texts.make.seed.toLowerCase()} {image.seed}
                 </span>
@@ -50,6 +55,16 @@ export function Outputs({ followed }: { readonly followed: FollowedJob }) {
       )}
       <TextResults lines={textResults(job)} />
     </>
+  );
+}
+
+function EditButton({ job, image }: { readonly job: Job; readonly image: Image }) {
+  const edit = (): Promise<void> => editOutput(job, image).catch((error) => toast(faultOf(error).message));
+  return (
+    <button type="button" class="button" onClick={edit}>
+      <Icon name="edit" />
+      {texts.edit.action}
+    </button>
   );
 }
 

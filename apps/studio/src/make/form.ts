@@ -90,8 +90,8 @@ export async function takeOver({ model: ref, input }: Pick<Job, 'model' | 'input
   });
 }
 
-/** The request for these settings. */
-export function requestOf(now: Settings): JobRequest {
+/** The request for these settings; `picture` has the fields of the picture that it begins at. */
+export function requestOf(now: Settings, picture: Readonly<Record<string, unknown>>): JobRequest {
   return {
     type: 'text-to-image',
     model: now.version === '' ? now.model : `${now.model}@${now.version}`,
@@ -105,6 +105,7 @@ export function requestOf(now: Settings): JobRequest {
       sampler: now.sampler,
       seed: now.seed,
       n: now.n,
+      ...picture,
     },
   } as JobRequest;
 }

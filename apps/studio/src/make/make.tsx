@@ -1,10 +1,13 @@
 /** The view that makes pictures: the settings on one side, the picture on the other. */
 import { useEffect } from 'preact/hooks';
+import { DropZone } from '../parts/drop-zone.tsx';
 import { texts } from '../texts/index.ts';
 import { faultOf } from '../wire/fault.ts';
 import { loadForm, throwDice } from './form.ts';
 import { cancel, fault, isBusy, make } from './making.ts';
 import { models } from './models.ts';
+import { takePicture } from './picture/edit.ts';
+import { PictureFields } from './picture/picture-fields.tsx';
 import { PromptField } from './prompt-field.tsx';
 import { loadPrompts } from './prompts.ts';
 import { SettingFields } from './setting-fields.tsx';
@@ -18,27 +21,34 @@ export function Make() {
     // Without them the view only has no history.
     loadPrompts().catch(() => {});
     addEventListener('keydown', onKey);
-    return () => removeEventListener('keydown', onKey);
+    addEventListener('paste', onPaste);
+    return () => {
+      removeEventListener('keydown', onKey);
+      removeEventListener('paste', onPaste);
+    };
   }, []);
   const onSubmit = (event: SubmitEvent): void => {
     event.preventDefault();
     void make();
   };
   return (
-    <div class="make">
-      <h1 class="hidden">{texts.make.title}</h1>
-      <form class="panel" onSubmit={onSubmit}>
-        <div class="panel-part panel-prompt">
-          <PromptField />
-          <Submit />
-          <p class="fault" role="alert">
-            {models.value?.length === 0 ? texts.make.noModel : fault.value?.message}
-          </p>
-        </div>
-        <SettingFields />
-      </form>
-      <Stage />
-    </div>
+    <DropZone onFile={takePicture}>
+      <div class="make">
+        <h1 class="hidden">{texts.make.title}</h1>
+        <form class="panel" onSubmit={onSubmit}>
+          <div class="panel-part panel-prompt">
+            <PromptField />
+            <PictureFields />
+            <Submit />
+            <p class="fault" role="alert">
+              {models.value?.length === 0 ? texts.make.noModel : fault.value?.message}
+            </p>
+          </div>
+          <SettingFields />
+        </form>
+        <Stage />
+      </div>
+    </DropZone>
   );
 }
 
@@ -55,6 +65,14 @@ function Submit() {
       {texts.make.button}
     </button>
   );
+}
+
+/** A picture that is pasted is the one to begin at; text still goes to the field that is being written in. */
+function onPaste(event: ClipboardEvent): void {
+  const [file] = event.clipboardData?.files ?? [];
+  if (!file) return;
+  event.preventDefault();
+  void takePicture(file);
 }
 
 /** Keys work wherever the focus is, but a letter belongs to the field that is being written in. */

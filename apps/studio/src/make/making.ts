@@ -5,9 +5,19 @@ import { FollowedJob } from '../jobs/follow.ts';
 import { type Fault, faultOf } from '../wire/fault.ts';
 import { lehr } from '../wire/lehr.ts';
 import { change, loadForm, model, randomSeed, requestOf, settings } from './form.ts';
+import { expandNow, isAtCanvas, picture, pictureFields } from './picture/edit.ts';
+import type { Expand } from './picture/frame.ts';
+import type { PictureFile } from './picture/picture-file.ts';
 import { rememberPrompt } from './prompts.ts';
 
+interface Beginning {
+  readonly picture: PictureFile;
+  readonly expand: Expand;
+}
+
 export const current = signal<FollowedJob | undefined>(undefined);
+/** The picture that the current job began at, and what was drawn around it. */
+export const beginning = signal<Beginning | undefined>(undefined);
 export const fault = signal<Fault | undefined>(undefined);
 const isSending = signal(false);
 const isCanceling = signal(false);
@@ -23,9 +33,12 @@ export async function make(): Promise<void> {
     await loadForm();
     // Make says so when there is no model that draws.
     if (!model.value) return;
-    const job = await lehr.submit(requestOf(settings.value));
+    const begun = picture.value && { picture: picture.value, expand: expandNow() };
+    const fields = await pictureFields();
+    if (!fields) return;
+    const job = await lehr.submit(requestOf(settings.value, fields));
     rememberPrompt(settings.value.prompt);
-    show(job);
+    show(job, begun);
   } catch (error) {
     fault.value = faultOf(error);
   } finally {
@@ -64,7 +77,9 @@ function isUnderWay(followed: FollowedJob | undefined): boolean {
   return followed !== undefined && !followed.isLost.value && !isOver(followed.job.value);
 }
 
-function show(job: Job): void {
+function show(job: Job, begun: Beginning | undefined): void {
   current.value?.stop();
   current.value = new FollowedJob(job);
+  beginning.value = begun;
+  isAtCanvas.value = false;
 }

@@ -17,7 +17,7 @@ export function loadModels(): Promise<void> {
   return loading;
 }
 
-/** They draw nothing from a prompt alone, and the form has no field for a picture. */
+/** They draw nothing from a prompt alone. */
 const NEEDS_PICTURE: readonly string[] = ['sdxl-refiner', 'sd-inpaint', 'sdxl-inpaint'];
 
 async function load(): Promise<void> {

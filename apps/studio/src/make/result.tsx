@@ -4,7 +4,9 @@ import { Icon, type IconName } from '../parts/icon.tsx';
 import { Link } from '../parts/link.tsx';
 import { copy } from '../parts/toast.tsx';
 import { texts } from '../texts/index.ts';
-import { makeWithSeed, vary } from './making.ts';
+import { faultOf } from '../wire/fault.ts';
+import { fault, makeWithSeed, vary } from './making.ts';
+import { editOutput } from './picture/edit.ts';
 
 export function Result({ job }: { readonly job: Job }) {
   const images = job.output?.images ?? [];
@@ -28,6 +30,18 @@ export function Result({ job }: { readonly job: Job }) {
           onClick={() => makeWithSeed(Number(job.input.seed ?? 0))}
         />
         <Action icon="vary" text={texts.result.vary} onClick={vary} />
+        {images.map((image, index) => (
+          <Action
+            key={image.sha256}
+            icon="edit"
+            text={images.length > 1 ? `${texts.edit.action} ${index + 1}` : texts.edit.action}
+            onClick={() =>
+              editOutput(job, image).catch((error) => {
+                fault.value = faultOf(error);
+              })
+            }
+          />
+        ))}
         <Link to={{ name: 'job', id: job.id }} class="button">
           <Icon name="page" />
           {texts.result.open}

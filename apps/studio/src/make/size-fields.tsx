@@ -2,7 +2,7 @@
 import { texts } from '../texts/index.ts';
 import { change, model, settings } from './form.ts';
 import { fault } from './making.ts';
-import { type Size, sizesOf } from './sizes.ts';
+import { type Size, sizesOf, withChosen } from './sizes.ts';
 
 const FRAME_PX = 22;
 
@@ -17,7 +17,7 @@ export function SizeFields() {
         {texts.make.size} <span class="sizes-now">{texts.make.sizeOf(width, height)}</span>
       </legend>
       <div class="size-list">
-        {sizesOf(chosen).map((size) => (
+        {withChosen(sizesOf(chosen), { width, height }).map((size) => (
           <SizeOption key={`${size.width}x${size.height}`} size={size} />
         ))}
       </div>

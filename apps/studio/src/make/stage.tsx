@@ -2,18 +2,54 @@
 import { isOver, type Job } from '@lehr/client';
 import type { FollowedJob } from '../jobs/follow.ts';
 import { ProgressLine } from '../jobs/progress-line.tsx';
+import { BeforeAfter } from '../parts/before-after.tsx';
 import { Picture } from '../parts/picture.tsx';
 import { texts } from '../texts/index.ts';
 import { change, settings } from './form.ts';
-import { current } from './making.ts';
+import { beginning, current } from './making.ts';
+import { Canvas } from './picture/canvas.tsx';
+import { isAtCanvas, picture } from './picture/edit.ts';
+import { placeOf } from './picture/frame.ts';
 import { Result } from './result.tsx';
 
 export function Stage() {
   const followed = current.value;
   return (
     <section class="stage" aria-label={texts.result.label}>
-      {followed ? <Making followed={followed} /> : <Empty />}
+      {followed && picture.value && <Shown />}
+      <Content followed={followed} />
     </section>
+  );
+}
+
+function Content({ followed }: { readonly followed: FollowedJob | undefined }) {
+  if (picture.value && (isAtCanvas.value || !followed)) return <Canvas picture={picture.value} />;
+  return followed ? <Making followed={followed} /> : <Empty />;
+}
+
+/** The picture to change, or what was made. */
+function Shown() {
+  const options = [
+    [true, texts.edit.canvas],
+    [false, texts.edit.result],
+  ] as const;
+  return (
+    <fieldset class="segmented stage-shown">
+      <legend class="hidden">{texts.edit.shown}</legend>
+      {options.map(([isCanvas, text]) => (
+        <label key={text}>
+          <input
+            type="radio"
+            name="shown"
+            checked={isAtCanvas.value === isCanvas}
+            onChange={() => {
+              isAtCanvas.value = isCanvas;
+            }}
+          />
+          <span>{text}</span>
+        </label>
+      ))}
+    </fieldset>
   );
 }
 
@@ -72,9 +108,18 @@ function Pane({ followed, index }: { readonly followed: FollowedJob; readonly in
       style={{ aspectRatio: ratio, '--blur': `${(1 - fraction) * 14}px` }}
     >
       {preview && !image && <img class="pane-preview" src={preview} alt={texts.make.previewOf(prompt)} />}
-      {image && <Picture image={image} alt={texts.make.pictureOf(prompt)} underlay={preview} />}
+      {image && <Made image={image} alt={texts.make.pictureOf(prompt)} underlay={preview} />}
     </div>
   );
+}
+
+/** Beside the picture that it began at, if there was one. */
+function Made({ image, alt, underlay }: Parameters<typeof Picture>[0]) {
+  const after = <Picture image={image} alt={alt} underlay={underlay} />;
+  if (!beginning.value) return after;
+  const { picture: begun, expand } = beginning.value;
+  const before = <img src={begun.url} alt={texts.edit.before} style={placeOf(begun, expand)} />;
+  return <BeforeAfter before={before} after={after} />;
 }
 
 function End({ job }: { readonly job: Job }) {

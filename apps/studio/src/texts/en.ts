@@ -3,6 +3,7 @@ import { admin } from './admin.ts';
 import { belt } from './belt.ts';
 import { charts } from './charts.ts';
 import { compare } from './compare.ts';
+import { edit } from './edit.ts';
 import { job } from './job.ts';
 import { rollouts } from './rollouts.ts';
 
@@ -95,7 +96,7 @@ export const en = {
     more: 'More settings',
     keys: 'Ctrl Enter makes · Esc cancels · / to the prompt · D throws the dice',
     emptyTitle: 'Your picture appears here',
-    emptyText: 'Write a prompt, or begin with one of these:',
+    emptyText: 'Write a prompt, drop a picture to change it, or begin with one of these:',
     examples: [
       'a red circle on a blue background',
       'two green stars above a yellow square',
@@ -217,6 +218,7 @@ export const en = {
   rollouts,
   belt,
   compare,
+  edit,
   charts,
   textJob: {
     results: 'Results',
