@@ -4,19 +4,18 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
-import sharp from 'sharp';
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
 import { lehrShell } from '../client/lehr-command.ts';
 import { blocksOf, ROOT, readText } from '../repo/readme.ts';
 import { API_KEY } from '../support/api-world.ts';
 import { bundle } from '../support/bundle.ts';
 import { startProgram } from '../support/lehr-process.ts';
+import { flatPicture } from '../support/picture-file.ts';
 import { freePort } from '../support/ports.ts';
 import { startRedis, type TestRedis } from '../support/redis.ts';
 import { speechModels } from '../support/speech-models.ts';
 import { type Stack, startStack } from '../support/stack.ts';
 import { textWorld } from '../support/text-world.ts';
-import { tempFolder } from '../support/tiny-models.ts';
 
 const RECORDING = fileURLToPath(new URL('../golden/samples/speech/en_circle.wav', import.meta.url));
 const runFile = promisify(execFile);
@@ -53,15 +52,6 @@ async function outputOf(program: string, env: Record<string, string>): Promise<s
   return stdout.trim().split('\n');
 }
 
-/** The path of a picture of one colour. */
-async function pictureFile(): Promise<string> {
-  const path = join(await tempFolder('picture'), 'picture.png');
-  await sharp({ create: { width: 64, height: 64, channels: 3, background: '#c83264' } })
-    .png()
-    .toFile(path);
-  return path;
-}
-
 const isLink = (text: string | undefined): boolean =>
   /^http:\/\/127\.0\.0\.1:\d+\/objects\//.test(text ?? '');
 
@@ -91,14 +81,16 @@ test('The programs and commands of the pages about texts embed, classify and fil
 test('The programs of docs/openai.md draw, stream and transcribe', { tags: ['long'] }, async () => {
   const stack = await startStack(server, { LEHR_MODELS: await speechModels() });
   await stack.worker();
-  const env = envOf(stack, { SPEECH_MODEL: 'ears', PICTURE: await pictureFile() });
+  const [PICTURE, MASK] = [await flatPicture('#c83264'), await flatPicture('#ffffff80')];
+  const env = envOf(stack, { SPEECH_MODEL: 'ears', PICTURE, MASK });
   const run = async (label: string) => outputOf(await programOf('docs/openai.md', label), env);
   expect((await run('openai')).map(isLink)).toEqual([true]);
   expect((await run('fields')).map(isLink)).toEqual([true, true]);
   expect((await run('stream')).at(-1)).toMatch(/^image_generation\.completed \d+$/);
   expect((await run('edit')).map(isLink)).toEqual([true]);
+  expect((await run('mask')).map(isLink)).toEqual([true]);
   expect(await run('speech')).toEqual([expect.stringMatching(/a red circle on a blue background/i)]);
-  const labels = ['openai', 'fields', 'stream', 'edit', 'speech', 'embeddings'];
+  const labels = ['openai', 'fields', 'stream', 'edit', 'mask', 'speech', 'embeddings'];
   expect(labelsOf('docs/openai.md')).toEqual(labels);
 });
 

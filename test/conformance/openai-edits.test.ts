@@ -23,8 +23,8 @@ async function edits() {
   return { world, client };
 }
 
-const pictureOf = (colour: string) =>
-  sharp({ create: { width: 64, height: 64, channels: 3, background: colour } })
+const pictureOf = (background: string) =>
+  sharp({ create: { width: 64, height: 64, channels: background.length > 7 ? 4 : 3, background } })
     .png()
     .toBuffer();
 const upload = async (bytes: Promise<Buffer> = pictureOf('#c83264')) =>
@@ -101,6 +101,37 @@ test('images.edit takes a list of one picture, and a prompt that looks like a nu
   expect((await answer).data).toEqual([{ b64_json: DRAWN.toString('base64') }]);
 });
 
+test('images.edit takes a mask and the fields of Lehr that say how to use it', async () => {
+  const { world, client } = await edits();
+  const mask = await pictureOf('#ffffff80');
+  const own = lehrFields({ mask_blur: 4, mask_fill: 'noise', only_masked: { padding: 16 } });
+  const fields = { ...CHANGE, image: await upload(), ...own };
+  const answer = client.images.edit({ ...fields, mask: await upload(Promise.resolve(mask)) });
+  const { claim, input, objectOf } = await claimed(world);
+  expect(input).toMatchObject({
+    mask_blur: 4,
+    mask_fill: 'noise',
+    only_masked: { padding: 16 },
+    strength: 1,
+  });
+  expect((await objectOf('mask'))?.equals(mask)).toBe(true);
+  expect((await objectOf('image'))?.equals(await pictureOf('#c83264'))).toBe(true);
+  await drawn(world, claim);
+  expect((await answer).data).toHaveLength(1);
+  expect((await world.ask('DELETE', `/v1/jobs/${claim.jobId}`)).status).toBe(204);
+  expect([await objectOf('image'), await objectOf('mask')]).toEqual([undefined, undefined]);
+});
+
+test('images.edit draws around a picture with the field expand, at the size of both', async () => {
+  const { world, client } = await edits();
+  const own = lehrFields({ expand: { left: 32, bottom: 16 } });
+  const answer = client.images.edit({ ...CHANGE, image: await upload(), ...own });
+  const { claim, input } = await claimed(world, 'diffusion.tiny@1.96x80');
+  expect(input).toMatchObject({ expand: { left: 32, right: 0, top: 0, bottom: 16 }, width: 96, height: 80 });
+  await drawn(world, claim);
+  expect((await answer).data).toHaveLength(1);
+});
+
 test('images.edit streams thumbnails of an unfinished edit and then the finished picture', async () => {
   const { world, client } = await edits();
   const streaming = client.images.edit({
@@ -174,6 +205,8 @@ const REFUSED: readonly [fields: object, param: string, code: string][] = [
   [{ stream: 'maybe' }, 'stream', 'invalid_value'],
   [{ stream: true, partial_images: 4 }, 'partial_images', 'invalid_value'],
   [{ strength: 2 }, 'strength', 'invalid_value'],
+  [{ mask_blur: 4 }, 'mask_blur', 'invalid_value'],
+  [{ expand: { left: -8 } }, 'expand.left', 'invalid_value'],
 ];
 
 test('What an edit or a variation cannot serve is an error of its class that names the part, and stores nothing', async () => {
@@ -187,7 +220,8 @@ test('What an edit or a variation cannot serve is an error of its class that nam
   }
   const several = await errorOf(edit({ image: [image, image, image] }));
   expect(several).toMatchObject({ status: 400, param: 'image', message: expect.stringContaining('3 were') });
-  expect(await errorOf(edit({ mask: image }))).toMatchObject({ status: 400, param: 'mask' });
+  const opaque = await errorOf(edit({ mask: image }));
+  expect(opaque).toMatchObject({ status: 400, param: 'mask', message: expect.stringContaining('alpha') });
   const unknown = await errorOf(edit({ model: 'gpt-image-9' }));
   expect(unknown).toBeInstanceOf(NotFoundError);
   expect(unknown).toMatchObject({ code: 'model_not_found', param: 'model' });
@@ -199,6 +233,8 @@ test('What an edit or a variation cannot serve is an error of its class that nam
   });
   const json = { body: { prompt: 'x' } };
   expect(await errorOf(client.post('/images/edits', json))).toMatchObject({ status: 415 });
+  const masked = await errorOf(client.images.createVariation({ image, mask: image } as never));
+  expect(masked).toMatchObject({ status: 400, param: 'mask' });
   const variation = await errorOf(client.images.createVariation({ image, n: 0 }));
   expect(variation).toMatchObject({ status: 400, param: 'n' });
   expect(await jobsOf(world)).toEqual([]);

@@ -117,6 +117,13 @@ test('A picture to begin at is a field of images.generate, and images.edit uploa
   expect(await edit(file)).toBe(begun);
   const broken = await toFile(Buffer.from('no picture'), 'start.png');
   expect(await errorOf(edit(broken))).toMatchObject({ status: 400, param: 'image' });
+  const small = await sharp(start).resize(32).ensureAlpha(0.5).png().toBuffer();
+  const mask = await toFile(small, 'mask.png', { type: 'image/png' });
+  expect(await errorOf(client.images.edit({ ...CIRCLE, image: file, mask }))).toMatchObject({
+    status: 400,
+    param: 'mask',
+    message: expect.stringContaining('32x32'),
+  });
   const { data } = await client.images.createVariation({ model: 'tiny', image: file, n: 2 });
   const variations = await Promise.all((data ?? []).map(bytesOf));
   expect(variations.map(pictureFile)).toEqual(Array(2).fill({ format: 'png', size: '64x64' }));

@@ -1,3 +1,7 @@
+import { join } from 'node:path';
+import sharp from 'sharp';
+import { tempFolder } from './tiny-models.ts';
+
 /** The format and the size in the header of a picture file. */
 export interface PictureFile {
   readonly format: 'png' | 'jpeg' | 'webp';
@@ -27,4 +31,13 @@ export function pixelData(png: Uint8Array): string {
   }
   if (data === '') throw new Error('no PNG');
   return data;
+}
+
+/** The path of a PNG of 64 x 64 pixels, all of one colour. */
+export async function flatPicture(background: string): Promise<string> {
+  const path = join(await tempFolder('picture'), 'picture.png');
+  await sharp({ create: { width: 64, height: 64, channels: 4, background } })
+    .png()
+    .toFile(path);
+  return path;
 }

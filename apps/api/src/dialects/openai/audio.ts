@@ -16,6 +16,7 @@ import { atTheTop, type Names, nativeRequest } from '../../jobs/requests/field-n
 import { holdUntilDone, type SucceededRecord } from '../../jobs/requests/hold.ts';
 import { type MadeJob, makeJob } from '../../jobs/requests/make-job.ts';
 import type { Api, ApiParts, FollowParts, JobParts } from '../../parts.ts';
+import { receiveUpload } from '../uploads.ts';
 import {
   type AudioFields,
   audioFields,
@@ -29,7 +30,6 @@ import {
 import { type CallEventMapper, callEvents } from './call-events.ts';
 import { CALL_HEADERS, type CallHeaders, callHeadersOf, holdMsOf, repeatOf } from './call-headers.ts';
 import { callErrors } from './errors.ts';
-import { receiveUpload } from './uploads.ts';
 
 interface AudioCall {
   readonly path: string;

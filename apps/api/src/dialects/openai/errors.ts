@@ -86,6 +86,7 @@ const WORKER_CHECKED_FIELDS: Readonly<Record<string, string>> = {
   '/input/task': 'model',
   '/input/timestamps': 'timestamp_granularities[]',
   '/input/image': 'image',
+  '/input/mask': 'mask',
   '/input/texts': 'input',
   '/input/dimensions': 'dimensions',
 };

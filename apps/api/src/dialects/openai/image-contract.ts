@@ -1,11 +1,12 @@
 /** Picture requests and answers of OpenAI's clients. */
 import { z } from '@hono/zod-openapi';
-import { IMAGE_FORMATS, TextToImageRequestSchema } from '@lehr/shared';
+import { IMAGE_FORMATS, type TextToImageRequest, TextToImageRequestSchema } from '@lehr/shared';
 import { nullsAsAbsent } from '../without-nulls.ts';
 
 const MAX_IMAGES = 10;
-const { prompt, negative_prompt, prompt_syntax, clip_skip, steps, guidance, seed, sampler, image, strength } =
+const { prompt, negative_prompt, prompt_syntax, clip_skip, steps, guidance, seed, sampler } =
   TextToImageRequestSchema.shape;
+const { image, strength, mask, mask_blur, mask_fill, only_masked, expand } = TextToImageRequestSchema.shape;
 
 /** Fields of every call. */
 const wanted = {
@@ -34,13 +35,30 @@ const made = {
 };
 
 const own = { negative_prompt, prompt_syntax, clip_skip, steps, guidance, seed, sampler, strength };
+const edited = { mask_blur, mask_fill, only_masked, expand };
 
-export const ImageRequestSchema = nullsAsAbsent({ prompt, ...wanted, ...made, ...own, image }).meta({
+/** Lehr's own fields in a request, by their native names. */
+export const ownFields = (
+  fields: EditFields,
+): Pick<TextToImageRequest, keyof typeof own | keyof typeof edited> =>
+  Object.fromEntries(
+    Object.keys({ ...own, ...edited }).map((name) => [name, fields[name as keyof EditFields]]),
+  );
+
+export const ImageRequestSchema = nullsAsAbsent({
+  prompt,
+  ...wanted,
+  ...made,
+  ...own,
+  ...edited,
+  image,
+  mask,
+}).meta({
   id: 'OpenAiImageRequest',
 });
 export type ImageRequest = z.output<typeof ImageRequestSchema>;
 
-export const EditFieldsSchema = z.object({ prompt, ...wanted, ...made, ...own });
+export const EditFieldsSchema = z.object({ prompt, ...wanted, ...made, ...own, ...edited });
 export type EditFields = z.output<typeof EditFieldsSchema>;
 
 /** Without a prompt, and so without one to move away from. */

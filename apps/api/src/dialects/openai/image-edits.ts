@@ -18,6 +18,7 @@ import { atTheTop, type Names, nativeRequest } from '../../jobs/requests/field-n
 import { holdUntilDone } from '../../jobs/requests/hold.ts';
 import { type MadeJob, makeJob } from '../../jobs/requests/make-job.ts';
 import type { Api, ApiParts } from '../../parts.ts';
+import { receiveUpload, uploadFields } from '../uploads.ts';
 import { callEvents } from './call-events.ts';
 import { CALL_HEADERS, type CallHeaders, callHeadersOf, holdMsOf, repeatOf } from './call-headers.ts';
 import { callErrors } from './errors.ts';
@@ -27,9 +28,10 @@ import {
   EditFieldsSchema,
   ImageEventSchema,
   ImagesSchema,
+  ownFields,
   VariationFieldsSchema,
 } from './image-contract.ts';
-import { receiveUpload, uploadFields } from './uploads.ts';
+import { hasAlpha } from './mask-file.ts';
 
 const EDITS = '/v1/images/edits';
 const VARIATIONS = '/v1/images/variations';
@@ -40,6 +42,9 @@ const binary = (description: string) => z.string().meta({ format: 'binary', desc
 const IMAGE = binary(
   'The picture to begin at: PNG, JPEG or WebP. `image[]` is the same part; one picture is taken.',
 );
+const MASK = binary(
+  'A PNG with an alpha channel, of the size of `image`: where it is transparent, the picture is drawn again; the rest of it stays as it is.',
+).optional();
 
 interface Call {
   readonly path: string;
@@ -47,6 +52,7 @@ interface Call {
   readonly operationId: string;
   readonly about: string;
   readonly form: z.ZodObject;
+  readonly takesMask: boolean;
   readonly answers: object;
   readonly read: (body: Multipart) => EditFields;
 }
@@ -65,7 +71,8 @@ const CALLS: readonly Call[] = [
     about:
       'Makes a text-to-image job that begins at the uploaded picture, and holds the call until the pictures are finished, or streams them ' +
       'with `stream`. `input_fidelity`, `quality`, `moderation` and `user` have no effect.',
-    form: z.object({ image: IMAGE, ...EditFieldsSchema.shape }),
+    form: z.object({ image: IMAGE, mask: MASK, ...EditFieldsSchema.shape }),
+    takesMask: true,
     answers: { 'text/event-stream': { schema: ImageEventSchema } },
     read: (body) => uploadFields(EditFieldsSchema, body),
   },
@@ -76,6 +83,7 @@ const CALLS: readonly Call[] = [
     about:
       'Makes a text-to-image job without a prompt that begins at the uploaded picture, and holds the call until the pictures are finished.',
     form: z.object({ image: IMAGE, ...VariationFieldsSchema.shape }),
+    takesMask: false,
     answers: {},
     read: (body) => ({ ...uploadFields(VariationFieldsSchema, body), ...UNPROMPTED }),
   },
@@ -141,26 +149,25 @@ interface MadeEdit {
 async function makeEdit(
   c: Context<ApiEnv>,
   parts: ApiParts,
-  { path, read }: Call,
+  { path, read, takesMask }: Call,
   body: Multipart,
   headers: CallHeaders,
 ): Promise<MadeEdit> {
-  const file = pictureOf(body, 'image');
-  if (!file) throw refusal('invalid-input', [{ pointer: '/image', detail: 'is required' }]);
-  if (pictureOf(body, 'mask'))
-    throw refusal('invalid-input', [{ pointer: '/mask', detail: 'cannot be used here' }]);
+  const uploads = uploadsOf(body, takesMask);
   const fields = read(body);
-  const image = referenceTo(0, file.bytes);
-  const request = nativeRequest(requestOf(fields, image), NAMES);
+  const [image, mask] = uploads.map(({ bytes }, i) => referenceTo(i, bytes));
+  const { prompt, model, n, size, output_format } = fields;
+  const input = { prompt, n, ...sidesOf(size), output_format, image, mask, ...ownFields(fields) };
+  const request = nativeRequest({ type: 'text-to-image', model, input }, NAMES);
   // Counted before the job is made, whose id a refused caller would not learn.
   const place = fields.stream
     ? enterStream(c.req.raw, parts.streams, holderOf(c.var.caller, 'submit'))
     : undefined;
-  c.set('inlineAudio', [file]);
+  c.set('inlineAudio', uploads);
   const making = makeJob(c, parts, {
     route: `POST ${path}`,
-    // The reference has the digest of the picture.
-    body: { ...fields, image },
+    // The references have the digests of the files.
+    body: { ...fields, image, mask },
     request,
     names: NAMES,
     isHeld: !place,
@@ -170,23 +177,19 @@ async function makeEdit(
   return { fields, made: await orLeave(place, making), place };
 }
 
-/** A client that is given a list names each part `image[]` or `image[0]`. Throws `invalid-input` for several, which no model here takes. */
-function pictureOf({ files }: Multipart, part: 'image' | 'mask'): ReceivedFile | undefined {
-  const found = files.filter(({ field }) => field.replace(/\[\d*\]$/, '') === part);
-  if (found.length <= 1) return found[0];
-  throw refusal('invalid-input', [
-    { pointer: `/${part}`, detail: `must be one picture; ${found.length} were sent` },
-  ]);
-}
-
-function requestOf(fields: EditFields, image: string): Parameters<typeof nativeRequest>[0] {
-  const { prompt, model, n, size, output_format } = fields;
-  const { negative_prompt, prompt_syntax, clip_skip, steps, guidance, seed, sampler, strength } = fields;
-  const reading = { prompt_syntax, clip_skip };
-  const own = { negative_prompt, ...reading, steps, guidance, seed, sampler, strength };
-  return {
-    type: 'text-to-image',
-    model,
-    input: { prompt, n, ...sidesOf(size), output_format, image, ...own },
-  };
+/** The picture and, where there is one, its mask. Throws `invalid-input`. */
+function uploadsOf(body: Multipart, takesMask: boolean): readonly ReceivedFile[] {
+  const wrong = (part: string, detail: string) => refusal('invalid-input', [{ pointer: `/${part}`, detail }]);
+  // A client that is given a list names each part `image[]` or `image[0]`.
+  const [images, masks] = ['image', 'mask'].map((part) =>
+    body.files.filter(({ field }) => field.replace(/\[\d*\]$/, '') === part),
+  );
+  if (images.length === 0) throw wrong('image', 'is required');
+  if (images.length > 1) throw wrong('image', `must be one picture; ${images.length} were sent`);
+  if (masks.length > 1) throw wrong('mask', `must be one picture; ${masks.length} were sent`);
+  if (masks.length === 1 && !takesMask) throw wrong('mask', 'cannot be used here; images.edit takes it');
+  if (masks.length === 1 && !hasAlpha(masks[0].bytes)) {
+    throw wrong('mask', 'must be a PNG with an alpha channel: what is transparent is changed');
+  }
+  return [...images, ...masks];
 }

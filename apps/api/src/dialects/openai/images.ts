@@ -14,7 +14,13 @@ import { callEvents } from './call-events.ts';
 import { CALL_HEADERS, holdMsOf, repeatOf } from './call-headers.ts';
 import { callErrors } from './errors.ts';
 import { imageEventMapper, imagesOf, SIZE_NAMES, sidesOf } from './image-answers.ts';
-import { ImageEventSchema, type ImageRequest, ImageRequestSchema, ImagesSchema } from './image-contract.ts';
+import {
+  ImageEventSchema,
+  type ImageRequest,
+  ImageRequestSchema,
+  ImagesSchema,
+  ownFields,
+} from './image-contract.ts';
 
 const PATH = '/v1/images/generations';
 
@@ -93,9 +99,7 @@ export function imageRoutes(app: Api, parts: ApiParts): void {
 }
 
 function requestOf(body: ImageRequest): Parameters<typeof nativeRequest>[0] {
-  const { prompt, model, n, size, output_format } = body;
-  const { negative_prompt, prompt_syntax, clip_skip, steps, guidance, seed, sampler, image, strength } = body;
-  const reading = { prompt_syntax, clip_skip };
-  const own = { negative_prompt, ...reading, steps, guidance, seed, sampler, image, strength };
-  return { type: 'text-to-image', model, input: { prompt, n, ...sidesOf(size), output_format, ...own } };
+  const { prompt, model, n, size, output_format, image, mask } = body;
+  const input = { prompt, n, ...sidesOf(size), output_format, image, mask, ...ownFields(body) };
+  return { type: 'text-to-image', model, input };
 }

@@ -1,12 +1,12 @@
-/** Multipart calls of OpenAI's clients. */
+/** Calls whose body is a form with files. */
 import { LehrError } from '@lehr/shared';
 import type { Context } from 'hono';
 import type { z } from 'zod';
-import { inactive } from '../../http/fair-admission.ts';
-import type { ApiEnv } from '../../http/middleware/api-env.ts';
-import { bodyRefusal } from '../../http/middleware/validation.ts';
-import type { Files } from '../../jobs/files/files.ts';
-import type { Multipart } from '../../jobs/files/multipart.ts';
+import { inactive } from '../http/fair-admission.ts';
+import type { ApiEnv } from '../http/middleware/api-env.ts';
+import { bodyRefusal } from '../http/middleware/validation.ts';
+import type { Files } from '../jobs/files/files.ts';
+import type { Multipart } from '../jobs/files/multipart.ts';
 
 /** Reads the whole body, and names `part` in the refusal of one that is too large. */
 export async function receiveUpload<T>(
@@ -24,21 +24,29 @@ export async function receiveUpload<T>(
   }
 }
 
+/** A part that is named `expand[left]` is the field `left` of `expand`. */
+const PART = /^(\w+)(?:\[(\w+)\])?$/;
 const SCALAR = /^(?:true|false|-?\d+(?:\.\d+)?(?:e[-+]?\d+)?)$/i;
 
 /** Parts are texts: one that its field does not take is read as a number or a boolean. */
-const readPart = (field: z.ZodType, text: string): unknown =>
-  SCALAR.test(text) && !field.safeParse(text).success ? JSON.parse(text.toLowerCase()) : text;
+const readPart = (field: z.ZodType | undefined, text: string): unknown =>
+  SCALAR.test(text) && !field?.safeParse(text).success ? JSON.parse(text.toLowerCase()) : text;
 
 /** Ignores parts that are empty or unknown. Throws `invalid-input`. */
 export function uploadFields<Shape extends z.ZodRawShape>(
   schema: z.ZodObject<Shape>,
   { fields }: Multipart,
 ): z.output<z.ZodObject<Shape>> {
-  const given = fields
-    .filter(([name, text]) => text !== '' && Object.hasOwn(schema.shape, name))
-    .map(([name, text]) => [name, readPart(schema.shape[name] as unknown as z.ZodType, text)]);
-  const parsed = schema.safeParse(Object.fromEntries(given));
+  const given: Record<string, unknown> = {};
+  for (const [part, text] of fields) {
+    const [, name, inner] = PART.exec(part) ?? [];
+    if (text === '' || name === undefined || !Object.hasOwn(schema.shape, name)) continue;
+    given[name] =
+      inner === undefined
+        ? readPart(schema.shape[name] as unknown as z.ZodType, text)
+        : { ...Object(given[name]), [inner]: readPart(undefined, text) };
+  }
+  const parsed = schema.safeParse(given);
   if (parsed.success) return parsed.data;
   throw bodyRefusal(parsed.error);
 }
