@@ -139,6 +139,36 @@ test('A bad reference in a speech-to-image request is reported at the field that
   expect((await problemOf(refused)).errors).toMatchObject([{ pointer: '/input/negative_prompt' }]);
 });
 
+test('POST /graph names its parts in a refusal, and stores and deletes its recording with the job', async () => {
+  const { ask, parts } = await speechWorld();
+  const graph = (fields: Record<string, string | Blob>) => {
+    const body = new FormData();
+    for (const [name, value] of Object.entries(fields)) body.append(name, value);
+    return ask('POST', '/graph', undefined, { body });
+  };
+  const file = new Blob(['RIFF']);
+  const REFUSED = [
+    [{}, '/file'],
+    [{ file, inference_steps: '0' }, '/inference_steps'],
+    [{ file, width: 'wide' }, '/width'],
+    [{ file, language: 'xx' }, '/language'],
+    [{ file: new Blob([]) }, '/file'],
+  ] as const;
+  for (const [fields, pointer] of REFUSED) {
+    const refused = await graph(fields);
+    expect(refused.status, pointer).toBe(422);
+    expect((await problemOf(refused)).errors).toMatchObject([{ pointer }]);
+  }
+  expect((await ask('POST', '/graph', {})).status).toBe(415);
+  const late = await apiWorld(server.url, { registry: parseRegistry(SPEECH), holdMs: 20 });
+  const body = new FormData();
+  body.append('audio', file, 'memo.wav');
+  expect((await late.ask('POST', '/graph', undefined, { body })).status).toBe(504);
+  const { data } = (await (await late.ask('GET', '/v1/jobs')).json()) as JobList;
+  expect(data).toMatchObject([{ type: 'speech-to-image', status: 'queued', input: { audio: 'data:' } }]);
+  expect(await parts.redis.zcard(parts.keys.live)).toBe(0);
+});
+
 test('A list of predictions does not read the segments of long transcripts from the store', async () => {
   const { ask, worker, parts } = await speechWorld();
   const { id } = await jobOf(await ask('POST', '/v1/jobs', listening('https://x.example/a.wav')));

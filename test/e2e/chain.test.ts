@@ -60,7 +60,7 @@ async function pictureOf({ output }: Job): Promise<Uint8Array> {
   return new Uint8Array(await (await fetch(url)).arrayBuffer());
 }
 
-test('A speech-to-image job is transcribed by one worker and drawn by another', async () => {
+test('A speech-to-image job is transcribed by one worker and drawn by another, and POST /graph draws the same picture', async () => {
   const stack = await world();
   const [speechWorker, diffusionWorker] = [await startSpeechWorker(stack), await startDiffusionWorker(stack)];
   const { id } = await submit(stack, {
@@ -91,6 +91,15 @@ test('A speech-to-image job is transcribed by one worker and drawn by another', 
   const parts: number[] = Object.values(job.metrics?.timings ?? {});
   expect(parts).toHaveLength(2);
   expect(parts[0] + parts[1]).toBe(job.metrics?.total_ms);
+
+  const form = new FormData();
+  form.append('recording', new Blob([await readFile(new URL('en_circle.wav', SAMPLES))]), 'memo.wav');
+  for (const [name, value] of Object.entries({ width: '128', height: '64', seed: '7', language: '' }))
+    form.append(name, value);
+  const headers = { authorization: `Bearer ${stack.key}` };
+  const drawn = await fetch(`${stack.url}/graph`, { method: 'POST', headers, body: form });
+  expect([drawn.status, drawn.headers.get('content-type')]).toEqual([200, 'image/png']);
+  expect(pixelData(new Uint8Array(await drawn.arrayBuffer()))).toBe(pixelData(await pictureOf(job)));
 
   expect((await stack.ask('DELETE', `/v1/jobs/${nodeOf(job, 'draw').job}`)).status).toBe(409);
   expect((await stack.ask('DELETE', `/v1/jobs/${id}`)).status).toBe(204);

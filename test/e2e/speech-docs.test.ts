@@ -36,6 +36,7 @@ test('The commands of docs/speech.md work with a recorded sentence', { tags: ['l
   expect(printed).toMatchObject({
     transcribe: { status: 'succeeded', output: { text } },
     chain: { status: 'succeeded', output: { text, images: [{ seed: 7 }] } },
+    graph: { http_code: 200, content_type: 'image/png' },
     workflow: { status: 'succeeded', output: { images: [{}, {}] } },
   });
 });

@@ -4,6 +4,7 @@ import { methodNotAllowed } from 'hono/method-not-allowed';
 import { webUiRoutes } from './dialects/a1111/routes.ts';
 import { answerErrors, answerMethodNotAllowed, answerNotFound } from './dialects/answer-errors.ts';
 import { classicRoutes } from './dialects/classic/draw.ts';
+import { graphRoute } from './dialects/classic/graph.ts';
 import { huggingFaceRoutes } from './dialects/huggingface/calls.ts';
 import { modelListRoute, modelRoute } from './dialects/models.ts';
 import { audioRoutes } from './dialects/openai/audio.ts';
@@ -101,6 +102,7 @@ function dialectRoutes(app: Api, parts: ApiParts): void {
   modelListRoute(app, parts);
   webhookSecretRoute(app, parts);
   classicRoutes(app, parts);
+  graphRoute(app, parts);
   huggingFaceRoutes(app, parts);
   webUiRoutes(app, parts);
 }

@@ -86,7 +86,7 @@ export const API_ENV = {
   }),
   LEHR_HOLD_S: positive.max(280, 'must be at most 280').default(120).meta({
     description:
-      'Seconds that the routes of OpenAI, Hugging Face and the web UI, and /t2i hold a request until its job has ended; at most 280, because clients time out at 300.',
+      'Seconds that the routes of OpenAI, Hugging Face and the web UI, /t2i and /graph hold a request until its job has ended; at most 280, because clients time out at 300.',
   }),
   LEHR_ROLES: z
     .string()

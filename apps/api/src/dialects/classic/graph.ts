@@ -1,0 +1,97 @@
+/** POST /graph, the endpoint of the classic inference platform: a recording in, the bytes of the picture that its words ask for out. */
+import { type RouteConfig, z } from '@hono/zod-openapi';
+import { SpeechToImageRequestSchema } from '@lehr/shared';
+import { refusal } from '../../base/field-problems.ts';
+import { referenceTo } from '../../http/bodies/inline-audio.ts';
+import { authenticate, guardQuota, requires } from '../../http/middleware/auth.ts';
+import { countRefusals } from '../../http/middleware/observe.ts';
+import { BEARER, problemsWithKey } from '../../http/responses.ts';
+import { IDEMPOTENCY_HEADER, idempotencyKeyOf } from '../../jobs/requests/call-headers.ts';
+import { atTheTop, nativeRequest } from '../../jobs/requests/field-names.ts';
+import { holdUntilDone } from '../../jobs/requests/hold.ts';
+import { makeJob } from '../../jobs/requests/make-job.ts';
+import type { Api, ApiParts } from '../../parts.ts';
+import { receiveUpload, uploadFields } from '../uploads.ts';
+import { answerPicture, PICTURE_FIELDS, PICTURE_NAMES, pictureInput } from './draw.ts';
+
+const PATH = '/graph';
+const { language, task } = SpeechToImageRequestSchema.shape;
+const FieldsSchema = z.object({ ...PICTURE_FIELDS, language, task });
+
+const NAMES = atTheTop({ ...PICTURE_NAMES, '/input/audio': '/file' });
+
+const file = z.string().meta({
+  format: 'binary',
+  description: 'The recording, in any format of POST /v1/audio/transcriptions. The part may have any name.',
+});
+
+const route: RouteConfig = {
+  method: 'post',
+  path: PATH,
+  operationId: 'drawRecording',
+  tags: ['classic'],
+  summary: 'Draw what a recording says and get the bytes of the picture',
+  description:
+    'Makes a speech-to-image job of the default models and holds the request until it is finished. Parts that are empty or unknown are ' +
+    'ignored. When the hold ends first, the answer is 504 and the job continues; the same request again waits for the same job.',
+  security: BEARER,
+  request: {
+    headers: z.object(IDEMPOTENCY_HEADER),
+    body: {
+      required: true,
+      content: { 'multipart/form-data': { schema: z.object({ file, ...FieldsSchema.shape }) } },
+    },
+  },
+  responses: {
+    200: {
+      description: 'The picture.',
+      content: { 'image/png': { schema: z.string().meta({ format: 'binary' }) } },
+    },
+    ...problemsWithKey(
+      'invalid-request',
+      'model-not-found',
+      'conflict',
+      'gone',
+      'too-slow',
+      'too-large',
+      'unsupported-media',
+      'invalid-input',
+      'idempotency-mismatch',
+      'rate-limited',
+      'overloaded',
+      'hold-expired',
+    ),
+  },
+};
+
+export function graphRoute(app: Api, parts: ApiParts): void {
+  // Not app.openapi: its validator would read the whole body before its size can be checked.
+  app.openAPIRegistry.registerPath(route);
+  app.use(PATH, authenticate(parts));
+  app.on('POST', PATH, countRefusals(parts.metrics), requires('submit'), guardQuota(parts.quotas));
+  app.post(PATH, async (c) => {
+    const idempotencyKey = idempotencyKeyOf(c.req.header('idempotency-key'));
+    // The job is made while the upload has its slot, which bounds the bytes in memory.
+    const made = await receiveUpload(c, parts.files, 'file', async (body) => {
+      const [recording] = body.files;
+      if (!recording) throw refusal('invalid-input', [{ pointer: '/file', detail: 'is required' }]);
+      const fields = uploadFields(FieldsSchema, body);
+      const { language, task } = fields;
+      const audio = referenceTo(0, recording.bytes);
+      const input = { audio, language, task, ...pictureInput(fields) };
+      c.set('inlineAudio', [recording]);
+      return makeJob(c, parts, {
+        route: `POST ${PATH}`,
+        // The reference has the digest of the recording.
+        body: { ...fields, audio },
+        request: nativeRequest({ type: 'speech-to-image', input }, NAMES),
+        names: NAMES,
+        idempotencyKey,
+        isHeld: true,
+        cancelIfAbandoned: true,
+      });
+    });
+    const record = await holdUntilDone(c, parts, made, parts.holdMs);
+    return answerPicture(c, parts, record, made.headers);
+  });
+}
