@@ -81,6 +81,18 @@ test('An uploaded file by its link, by its id and inline gives the same picture,
     seed: 3,
     steps: 4,
   });
+  const asReplicate = await stack.ask('POST', '/v1/predictions', {
+    version: 'lehr/tiny',
+    input: {
+      prompt: 'a red circle',
+      image: dataUri(await speckled()),
+      mask: dataUri(await disc()),
+      seed: 3,
+      num_inference_steps: 4,
+    },
+  });
+  const replicated = (await asReplicate.json()) as { id: string; input: object };
+  expect(replicated.input).toMatchObject({ mask: 'data:' });
   const followed = await stack.post({ ...fields, n: 1, image: link, strength: 0.35, steps: 20 });
   const events = await stack.ask('GET', `/v1/jobs/${followed.id}/events`);
   const grown = await stack.post({ seed: 3, hires: { steps: 10, strength: 0.55, upscaler: 'lanczos' } });
@@ -107,6 +119,7 @@ test('An uploaded file by its link, by its id and inline gives the same picture,
   const counted = [...(await events.text()).matchAll(/"step":\d+,"steps":(\d+)/g)].map(([, steps]) => steps);
   expect(new Set(counted)).toEqual(new Set(['7']));
   const edited = await expectEdit(stack, masked);
+  expect(await pixelsOf(stack, `job_${replicated.id}`)).toBe(edited);
   expect(wide.input).toMatchObject({ width: 96, height: 64, expand: { left: 0, right: 32 } });
   expect(pictureFile(await fileOf(stack, wide.id)).size).toBe('96x64');
   expect(part.input).toMatchObject({ width: 64, height: 64 });

@@ -10,7 +10,7 @@ const requestFields = {
   input: z.record(z.string(), z.unknown()).meta({
     description:
       'Pictures: `prompt`, `negative_prompt`, `width`, `height`, `num_outputs`, `num_inference_steps`, `guidance_scale`, ' +
-      '`seed`, `output_format`. Speech: `audio`, `task`, `language`, `prompt`, `temperature`. Anything else is refused.',
+      '`seed`, `output_format`, `image`, `mask`, `prompt_strength`. Speech: `audio`, `task`, `language`, `prompt`, `temperature`. Anything else is refused.',
     example: { prompt: 'a red circle on a blue background' },
   }),
   webhook: WebhookUrlSchema.optional(),

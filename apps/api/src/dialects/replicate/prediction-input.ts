@@ -18,6 +18,7 @@ const PICTURE = {
   seed: 'seed',
   output_format: 'output_format',
   image: 'image',
+  mask: 'mask',
   prompt_strength: 'strength',
 };
 const SPEECH = {
