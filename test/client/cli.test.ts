@@ -60,6 +60,18 @@ describe('lehr submit', () => {
       status: 'succeeded',
       input: { image: 'data:', strength: 0.5 },
     });
+    const first = join(folder, `${done}.png`);
+    const wide = ['-o', join(folder, 'wide.png'), '--expand', 'left=32', '--expand', 'bottom=64', '--json'];
+    expect(JSON.parse((await lehr(['edit', first, PROMPT, ...wide])).stdout)).toMatchObject({
+      status: 'succeeded',
+      input: { image: 'data:', width: 160, height: 128, expand: { left: 32, right: 0, top: 0, bottom: 64 } },
+    });
+    const marked = ['--mask', first, '--blur', '2', '--fill', 'noise', '--only-masked', '8', '-w', '--json'];
+    expect(JSON.parse((await lehr(['edit', first, PROMPT, ...marked])).stdout)).toMatchObject({
+      status: 'succeeded',
+      input: { mask: 'data:', mask_blur: 2, mask_fill: 'noise', only_masked: { padding: 8 } },
+    });
+    expect(await lehr(['edit', first, PROMPT, '--expand', 'left'])).toMatchObject({ code: 64 });
     const request = {
       type: 'text-to-image',
       input: { prompt: PROMPT, steps: 4 },
@@ -476,7 +488,7 @@ describe('A wrong call of lehr', () => {
     const names = [...all.stdout.matchAll(/^ {2}lehr ((?:keys |(?:jobs|models) (?=[a-z]))?[a-z]+)/gm)].map(
       ([, name]) => name,
     );
-    expect(names).toHaveLength(31);
+    expect(names).toHaveLength(32);
     const helps = await Promise.all(names.map((name) => runLehr([...name.split(' '), '--help'])));
     for (const [i, { code, stdout, stderr }] of helps.entries()) {
       expect({ code, stderr }).toEqual({ code: 0, stderr: '' });

@@ -11,6 +11,7 @@ import { EXIT } from '../../apps/cli/src/exit-codes.ts';
 import { blocksOf, ROOT, readText } from '../repo/readme.ts';
 import { bundle } from '../support/bundle.ts';
 import { startProgram } from '../support/lehr-process.ts';
+import { flatPicture } from '../support/picture-file.ts';
 import { freePort } from '../support/ports.ts';
 import { startRedis, type TestRedis } from '../support/redis.ts';
 import { SAMPLES } from '../support/speech-files.ts';
@@ -58,12 +59,14 @@ describe('docs/client.md', () => {
   }, async () => {
     const stack = await startStack(server, { LEHR_MODELS: await speechModels() });
     await stack.worker();
-    const env = { LEHR_URL: stack.url, LEHR_API_KEY: stack.key, RECORDING };
+    const pictures = { PICTURE: await flatPicture('#c83264'), MASK: await flatPicture('#ffffff80') };
+    const env = { LEHR_URL: stack.url, LEHR_API_KEY: stack.key, RECORDING, ...pictures };
     const outputOf = async (label: string): Promise<string[]> => {
       const { stdout } = await run(process.execPath, [await programOf(label)], { env });
       return stdout.trim().split('\n');
     };
     expect(await outputOf('picture')).toEqual([expect.stringMatching(/^64 64 \d+$/)]);
+    expect(await outputOf('edit')).toEqual([expect.stringMatching(/^\d+ bytes$/)]);
     expect((await outputOf('follow')).at(-1)).toMatch(/^http:.*\/0\.png\?/);
     expect(await outputOf('speech')).toEqual([expect.stringMatching(/a red circle on a blue background/i)]);
     expect(await outputOf('errors')).toEqual(['invalid-input 422 false', '/input/steps must be at least 1']);
@@ -117,6 +120,9 @@ describe('docs/cli.md', () => {
     expect(await shell('picture')).toContain('circle.png');
     expect((await readFile(join(cwd, 'circle.png'))).subarray(1, 4).toString()).toBe('PNG');
     expect(await shell('later')).toMatch(/succeeded in [\s\S]*JOB +TYPE/);
+    expect(await shell('edit')).toMatch(/masked\.png[\s\S]*wide\.png/);
+    const wide = await readFile(join(cwd, 'wide.png'));
+    expect([wide.readUInt32BE(16), wide.readUInt32BE(20)]).toEqual([128, 128]);
     expect(await shell('file')).toMatch(/^job_\w+ succeeded in/);
     expect(await shell('speech')).toMatch(
       /^.*a red circle on a blue background.*\njob_\w+ succeeded in [\s\S]*: spoken.png\n/i,
@@ -139,6 +145,7 @@ describe('docs/cli.md', () => {
     expect(labels).toEqual([
       'picture',
       'later',
+      'edit',
       'file',
       'speech',
       'script',

@@ -3,6 +3,7 @@ import { audit } from './audit.ts';
 import { cancel } from './cancel.ts';
 import { classify } from './classify.ts';
 import { doctor } from './doctor.ts';
+import { edit } from './edit.ts';
 import { embed } from './embed.ts';
 import { fleet } from './fleet.ts';
 import { jobs } from './jobs.ts';
@@ -34,6 +35,7 @@ import { watch } from './watch.ts';
 /** In the order of the help text. */
 export const COMMANDS: readonly Command[] = [
   submit,
+  edit,
   transcribe,
   embed,
   classify,
