@@ -4,6 +4,7 @@ import json
 import struct
 import time
 import urllib.request
+import zlib
 
 MODELS = {"image": "demo-diffusion", "speech": "demo-whisper", "times_words": True}
 
@@ -53,6 +54,18 @@ class Api:
                 return
             time.sleep(0.05)
         raise AssertionError("no job runs")
+
+
+def png(side, pixel):
+    """A square picture; `pixel` returns red, green, blue and opacity at x and y."""
+
+    def chunk(name, data):
+        return struct.pack(">I", len(data)) + name + data + struct.pack(">I", zlib.crc32(name + data))
+
+    rows = b"".join(b"\0" + bytes(v for x in range(side) for v in pixel(x, y)) for y in range(side))
+    head = struct.pack(">IIBBBBB", side, side, 8, 6, 0, 0, 0)
+    chunks = chunk(b"IHDR", head) + chunk(b"IDAT", zlib.compress(rows)) + chunk(b"IEND", b"")
+    return b"\x89PNG\r\n\x1a\n" + chunks
 
 
 def picture_size(png):

@@ -17,7 +17,7 @@ from openai import AsyncOpenAI, OpenAI
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent.parent))
 from calls import Calls, equal, match, raises
-from lehr_api import MODELS, Api, picture_size, pixels
+from lehr_api import MODELS, Api, picture_size, pixels, png
 from serve import serve
 
 warnings.filterwarnings("ignore", category=DeprecationWarning)
@@ -90,6 +90,58 @@ def image_stream():
     equal(kinds[-1], "completed", "the last event")
     assert "partial_image" in kinds, kinds
     return ", ".join(kinds)
+
+
+START = ("start.png", png(64, lambda x, y: (4 * x, 4 * y, 90, 255)), "image/png")
+# The left half is to be drawn again.
+MASK = ("mask.png", png(64, lambda x, y: (0, 0, 0, 0 if x < 32 else 255)), "image/png")
+EDIT = {"model": IMAGE, "prompt": "a red circle", "image": START, "extra_body": {"steps": 4, "seed": 7}}
+
+
+def edits():
+    plain = client.images.edit(**EDIT, size="64x64", n=2, output_format="png", quality="high", input_fidelity="low", user="u")
+    equal([picture_size(base64.b64decode(image.b64_json)) for image in plain.data], ["64x64"] * 2, "sizes")
+    listed = client.images.edit(**{**EDIT, "image": [START]}, size="64x64", response_format="url")
+    assert api.fetch(listed.data[0].url)[:4] == b"\x89PNG" and listed.data[0].b64_json is None
+    masked = [client.images.edit(**EDIT, mask=MASK).data[0].b64_json for _ in range(2)]
+    equal(pixels(base64.b64decode(masked[0])), pixels(base64.b64decode(masked[1])), "one seed")
+    equal(picture_size(base64.b64decode(masked[0])), "64x64", "the size of the picture")
+    return "one picture or a list of one, mask, n, size, response_format"
+
+
+def edit_stream():
+    kinds = []
+    for event in client.images.edit(**{**EDIT, "extra_body": {"steps": 80}}, size="256x256", stream=True, partial_images=2):
+        kinds.append(event.type)
+        assert base64.b64decode(event.b64_json) and event.size and event.created_at and event.quality
+    equal(kinds[-1], "image_edit.completed", "the last event")
+    assert "image_edit.partial_image" in kinds, kinds
+    return ", ".join(kind.rsplit(".", 1)[1] for kind in kinds)
+
+
+def variations():
+    answer = client.images.create_variation(model=IMAGE, image=START, n=2, size="256x256", response_format="b64_json")
+    equal([picture_size(base64.b64decode(image.b64_json)) for image in answer.data], ["256x256"] * 2, "sizes")
+    assert answer.data[0].b64_json != answer.data[1].b64_json
+    return "image, n, size, response_format"
+
+
+def edit_errors():
+    once = client.with_options(max_retries=0)
+    bad = openai.BadRequestError
+    opaque = ("mask.png", png(64, lambda x, y: (0, 0, 0, 255)), "image/png")
+    small = ("mask.png", png(32, lambda x, y: (0, 0, 0, 0)), "image/png")
+    seen = [
+        raises(bad, lambda: once.images.edit(**{**EDIT, "image": b"no picture"}), param="image"),
+        raises(bad, lambda: once.images.edit(**{**EDIT, "image": [START, START]}), param="image"),
+        raises(bad, lambda: once.images.edit(**EDIT, mask=b"no picture"), param="mask"),
+        raises(bad, lambda: once.images.edit(**EDIT, mask=small), param="mask"),
+        raises(bad, lambda: once.images.edit(**EDIT, mask=opaque), param="mask"),
+        raises(bad, lambda: once.images.edit(**EDIT, size="63x64"), param="size"),
+        raises(bad, lambda: once.images.edit(**EDIT, background="transparent"), param="background"),
+        raises(openai.NotFoundError, lambda: once.images.edit(**{**EDIT, "model": "dall-e-2"}), code="model_not_found"),
+    ]
+    return "; ".join(seen)
 
 
 def transcriptions():
@@ -291,6 +343,10 @@ def run_all(_request):
     calls.check("images.generate", "response_format", image_response_formats)
     calls.check("images.generate", "every parameter", image_parameters)
     calls.check("images.generate", "stream, partial_images", image_stream)
+    calls.check("images.edit", "image, mask, and every parameter", edits)
+    calls.check("images.edit", "stream, partial_images", edit_stream)
+    calls.check("images.create_variation", "image, n, size", variations)
+    calls.check("errors of an edit", "class and param or code", edit_errors)
     calls.check("audio.transcriptions.create", "response_format", transcriptions)
     calls.check("audio.transcriptions.create", "every parameter and format", transcription_fields)
     calls.check("audio.transcriptions.create", "timestamp_granularities word", words)
