@@ -1,5 +1,6 @@
 /** What a polite tenant asks: one request for every operation of the OpenAPI document, in an order in which each makes sense. */
 import { readFile } from 'node:fs/promises';
+import sharp from 'sharp';
 import { SAMPLES } from '../../test/support/speech-files.ts';
 
 export interface PoliteRequest {
@@ -20,11 +21,18 @@ export interface PoliteRequest {
 
 const PROMPT = 'a red circle on a blue background';
 const speech = await readFile(new URL('en_circle.wav', SAMPLES));
+const picture = await sharp({ create: { width: 64, height: 64, channels: 3, background: '#a33' } })
+  .png()
+  .toBuffer();
 
-function fileForm(field: string, fields: Readonly<Record<string, string>> = {}): FormData {
+function fileForm(
+  field: string,
+  fields: Readonly<Record<string, string>> = {},
+  [bytes, fileName] = [speech, 'a.wav'],
+): FormData {
   const form = new FormData();
   for (const [name, value] of Object.entries(fields)) form.append(name, value);
-  form.append(field, new Blob([new Uint8Array(speech)]), 'a.wav');
+  form.append(field, new Blob([new Uint8Array(bytes)]), fileName);
   return form;
 }
 
@@ -62,7 +70,14 @@ const JOBS: readonly PoliteRequest[] = [
 
 const DIALECTS: readonly PoliteRequest[] = [
   post('createImage', '/v1/images/generations', [200], { body: { prompt: PROMPT } }),
+  post('createImageEdit', '/v1/images/edits', [200], {
+    form: () => fileForm('image', { prompt: PROMPT }, [picture, 'a.png']),
+  }),
+  post('createImageVariation', '/v1/images/variations', [200], {
+    form: () => fileForm('image', {}, [picture, 'a.png']),
+  }),
   post('drawPicture', '/t2i', [200], { body: { prompt: PROMPT } }),
+  post('drawRecording', '/graph', [200], { form: () => fileForm('file') }),
   // The installation has no text model: these calls are answered when their model is not found.
   post('createEmbedding', '/v1/embeddings', [404], { body: { input: PROMPT } }),
   post('runModel', '/models/minilm', [404], { body: { inputs: PROMPT } }),
@@ -88,6 +103,35 @@ const DIALECTS: readonly PoliteRequest[] = [
   get('getReplicateModel', '/v1/models/lehr/tiny'),
   get('listReplicateVersions', '/v1/models/lehr/tiny/versions'),
   get('getReplicateVersion', '/v1/models/lehr/tiny/versions/tiny@1'),
+];
+
+const PNG = picture.toString('base64');
+const WEB_UI: readonly PoliteRequest[] = [
+  post('webUiTxt2Img', '/sdapi/v1/txt2img', [200], { body: { prompt: PROMPT, steps: 2 } }),
+  post('webUiImg2Img', '/sdapi/v1/img2img', [200], {
+    body: { prompt: PROMPT, steps: 2, init_images: [PNG] },
+  }),
+  get('webUiProgress', '/sdapi/v1/progress'),
+  post('webUiInterrupt', '/sdapi/v1/interrupt', [200]),
+  post('webUiSkip', '/sdapi/v1/skip', [200]),
+  post('webUiPngInfo', '/sdapi/v1/png-info', [200], { body: { image: PNG } }),
+  // There is no upscaler.
+  post('webUiUpscale', '/sdapi/v1/extra-single-image', [422], { body: { image: PNG } }),
+  get('webUiOptions', '/sdapi/v1/options'),
+  post('webUiSetOptions', '/sdapi/v1/options', [200], { body: {} }),
+  get('webUiSdModels', '/sdapi/v1/sd-models'),
+  post('webUiRefreshCheckpoints', '/sdapi/v1/refresh-checkpoints', [200]),
+  get('webUiSamplers', '/sdapi/v1/samplers'),
+  get('webUiSchedulers', '/sdapi/v1/schedulers'),
+  get('webUiUpscalers', '/sdapi/v1/upscalers'),
+  get('webUiLatentUpscaleModes', '/sdapi/v1/latent-upscale-modes'),
+  get('webUiLoras', '/sdapi/v1/loras'),
+  get('webUiEmbeddings', '/sdapi/v1/embeddings'),
+  get('webUiSdVae', '/sdapi/v1/sd-vae'),
+  get('webUiHypernetworks', '/sdapi/v1/hypernetworks'),
+  get('webUiFaceRestorers', '/sdapi/v1/face-restorers'),
+  get('webUiPromptStyles', '/sdapi/v1/prompt-styles'),
+  get('webUiScripts', '/sdapi/v1/scripts'),
 ];
 
 const REST: readonly PoliteRequest[] = [
@@ -157,6 +201,7 @@ const ROLLOUTS: readonly PoliteRequest[] = [
 export const POLITE_REQUESTS: readonly PoliteRequest[] = [
   ...JOBS,
   ...DIALECTS,
+  ...WEB_UI,
   ...REST,
   ...KEYS,
   ...ROLLOUTS,

@@ -51,7 +51,8 @@ test('A group without jobs for an hour is retired with all its keys, and a group
   const finished = await post(world);
   await runAll(world, GROUP);
   await world.submit({ queue: OTHER });
-  expect(await keysOfGroup(world, GROUP)).toHaveLength(8);
+  // Among them BullMQ's counter `pc`, which it deletes only when it looks for a job in vain.
+  expect(await keysOfGroup(world, GROUP)).toHaveLength(9);
   expect(await retireIdle(world, [GROUP, OTHER])).toEqual([GROUP]);
   expect(await keysOfGroup(world, GROUP)).toEqual([]);
   expect(await world.redis.smembers(world.keys.groups)).toEqual([OTHER]);
