@@ -18,7 +18,7 @@ import { SECURITY } from './security.ts';
 
 const DESCRIPTION =
   'For clients of the Stable Diffusion web UI. Makes a text-to-image job and holds the call until the pictures are finished. When the hold ' +
-  'first, the answer is 504 and the job continues; the same call again waits for the same job. Fields that are not listed have no effect.';
+  'ends first, the answer is 504 and the job continues; the same call again waits for the same job. Fields that are not listed have no effect.';
 
 const shared = { method: 'post' as const, tags: ['a1111'], security: SECURITY };
 const headers = z.object(IDEMPOTENCY_HEADER);
