@@ -169,9 +169,6 @@ test('The lists have what clients read before they draw', async () => {
   expect(await list('embeddings')).toEqual({ loaded: {}, skipped: {} });
   expect(await list('scripts')).toEqual({ txt2img: [], img2img: [] });
   for (const name of ['loras', 'sd-vae']) expect(await list(name), name).toEqual([]);
-  const set = await ask('POST', '/sdapi/v1/options', { sd_model_checkpoint: 'split' });
-  expect([set.status, await set.json()]).toEqual([200, null]);
-  expect(await list('options')).toMatchObject({ sd_model_checkpoint: 'tiny' });
   const unknown = await ask('GET', '/sdapi/v1/memory');
   expect([unknown.status, (await errorOf(unknown)).error]).toEqual([404, 'not-found']);
 });
@@ -409,6 +406,38 @@ test('Progress is that of the key that asks, with a preview, and 0 without jobs 
   await world.worker.succeed(call.claim, await picture());
   await call.answer;
   expect(await ada.progress()).toMatchObject({ progress: 0, state: { job_count: 0 } });
+});
+
+test('The model that a key chooses in the options is that of its calls which name none, and of no other key', async () => {
+  const { world, ada, ben } = await twoCallers();
+  const { records } = world.parts;
+  const optionsOf = async ({ ask }: typeof ada) => (await (await ask('GET', 'options')).json()) as unknown;
+  /** The model of a call, which is then interrupted. */
+  const modelOf = async (caller: typeof ada, fields: object): Promise<string | undefined> => {
+    const answer = caller.ask('POST', 'txt2img', { ...KOBOLD, override_settings: undefined, ...fields });
+    await vi.waitFor(async () => expect((await caller.progress()).state.job_count).toBe(1));
+    const record = await records.read((await caller.progress()).state.job as JobId);
+    await caller.ask('POST', 'interrupt');
+    expect((await answer).status).toBe(409);
+    return record?.model;
+  };
+  const choose = async (sd_model_checkpoint?: string | null) => {
+    const response = await ada.ask('POST', 'options', { sd_model_checkpoint, samples_save: false });
+    return [response.status, await response.json()];
+  };
+  expect(await choose('split.safetensors [6ce0161689]')).toEqual([200, null]);
+  expect(await choose()).toEqual([200, null]);
+  expect(await optionsOf(ada)).toMatchObject({ sd_model_checkpoint: 'split' });
+  expect(await modelOf(ada, {})).toMatch(/^split@/);
+  expect(await modelOf(ada, { override_settings: { sd_model_checkpoint: 'tiny' } })).toBe('tiny@1');
+  expect(await optionsOf(ben)).toMatchObject({ sd_model_checkpoint: 'tiny' });
+  expect(await modelOf(ben, {})).toBe('tiny@1');
+  const [status, refused] = await choose('v1-5');
+  expect([status, refused]).toEqual([404, expect.objectContaining({ error: 'model-not-found' })]);
+  expect(await optionsOf(ada)).toMatchObject({ sd_model_checkpoint: 'split' });
+  expect(await choose('')).toEqual([200, null]);
+  expect(await optionsOf(ada)).toMatchObject({ sd_model_checkpoint: 'tiny' });
+  expect(await modelOf(ada, {})).toBe('tiny@1');
 });
 
 test('Interrupt and skip cancel the oldest call of the key that asks, and no other one', async () => {

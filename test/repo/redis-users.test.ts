@@ -123,7 +123,7 @@ const API_ONLY = [
     'stored',
     'storedBytes',
   ],
-  ...['sweep', 'tenants', 'unanswered', 'undelivered', 'webUiJobs'],
+  ...['sweep', 'tenants', 'unanswered', 'undelivered', 'webUiJobs', 'webUiModel'],
 ];
 
 test.each([

@@ -64,6 +64,8 @@ export interface Keys {
   readonly abandoned: string;
   /** Jobs of the calls of an API key in the dialect of the Stable Diffusion web UI, by when they were made. */
   webUiJobs(keyId: string): string;
+  /** The model that an API key has chosen in that dialect. */
+  webUiModel(keyId: string): string;
   /** Facts about an uploaded file. */
   file(tenant: TenantId, id: FileId): string;
   /** Object keys of a tenant's uploads, by when they expire; the bytes of each; the bytes together and by hour. */
@@ -231,15 +233,19 @@ export function keysOf(namespace: string): Keys {
   };
 }
 
-type RequestKeys = Pick<Keys, 'idempotency' | 'reserved' | 'unanswered' | 'abandoned' | 'webUiJobs'>;
+type RequestKeys = Pick<
+  Keys,
+  'idempotency' | 'reserved' | 'unanswered' | 'abandoned' | 'webUiJobs' | 'webUiModel'
+>;
 
-/** What is kept of requests: which job is whose. */
+/** What is kept of requests: which job is whose, and what a caller has chosen for the next ones. */
 const requestKeys = (prefix: string): RequestKeys => ({
   idempotency: (hash) => `${prefix}:idem:${hash}`,
   reserved: `${prefix}:reserved`,
   unanswered: (hash) => `${prefix}:unanswered:${hash}`,
   abandoned: `${prefix}:abandoned`,
   webUiJobs: (keyId) => `${prefix}:web-ui-jobs:${keyId}`,
+  webUiModel: (keyId) => `${prefix}:web-ui-model:${keyId}`,
 });
 
 type RolloutKeys = Pick<Keys, 'rollouts' | 'rolloutHistory' | 'rolloutOutcomes' | 'rolloutJudge'>;

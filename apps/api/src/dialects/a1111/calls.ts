@@ -11,6 +11,7 @@ import { makeJob } from '../../jobs/requests/make-job.ts';
 import type { Api, ApiParts } from '../../parts.ts';
 import { callErrors, NAMES } from './errors.ts';
 import { forgetCalls, noteCall } from './open-calls.ts';
+import { chosenModel } from './options.ts';
 import { picturesOf } from './picture-answer.ts';
 import { DrawSchema, type Edit, EditSchema, PicturesSchema } from './picture-contract.ts';
 import { pictureRequest } from './picture-request.ts';
@@ -80,10 +81,13 @@ async function answerCall(
   body: Edit,
 ) {
   const { keyId } = c.var.caller;
+  const begin = path === editRoute.path ? 'picture' : 'noise';
+  const checkpoint = body.override_settings?.sd_model_checkpoint || (await chosenModel(parts, keyId));
   const made = await makeJob(c, parts, {
     route: `POST ${path}`,
-    body,
-    request: pictureRequest(parts.registry, body, path === editRoute.path ? 'picture' : 'noise'),
+    // The same call with another chosen model is another call.
+    body: { ...body, checkpoint },
+    request: pictureRequest(parts.registry, body, { begin, checkpoint }),
     names: NAMES,
     idempotencyKey: c.req.header('idempotency-key'),
     isHeld: true,

@@ -94,5 +94,5 @@ function responsesOf(codes: readonly ErrorCode[]): Record<never, ErrorResponse> 
 
 /** Of a route that takes no body, of one that takes JSON, and of one that makes a job. */
 export const plainErrors = () => responsesOf(['invalid-request', 'too-large', ...ALWAYS]);
-export const bodyErrors = () => responsesOf([...OF_BODIES, ...ALWAYS]);
+export const bodyErrors = (...more: readonly ErrorCode[]) => responsesOf([...OF_BODIES, ...more, ...ALWAYS]);
 export const callErrors = () => responsesOf([...OF_CALLS, ...ALWAYS]);

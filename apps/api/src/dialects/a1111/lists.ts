@@ -1,22 +1,13 @@
-/** What the web UI's clients ask before they draw: options, models, samplers, and lists of what Lehr does not have. */
+/** What the web UI's clients ask before they draw: models, samplers, and lists of what Lehr does not have. */
 import { createRoute, z } from '@hono/zod-openapi';
-import type { DiffusionModelEntry, Registry } from '@lehr/shared';
+import type { Registry } from '@lehr/shared';
 import { requires } from '../../http/middleware/auth.ts';
 import { answerJson } from '../../http/middleware/own-headers.ts';
 import type { Api, CoreParts } from '../../parts.ts';
-import { bodyErrors, plainErrors } from './errors.ts';
+import { plainErrors } from './errors.ts';
+import { pictureModels } from './options.ts';
 import { SAMPLERS, SCHEDULERS } from './samplers.ts';
 import { SECURITY } from './security.ts';
-
-const OptionsSchema = z
-  .object({
-    sd_model_checkpoint: z.string().nullable().meta({ description: 'The default model.' }),
-    sd_checkpoint_hash: z.null(),
-    sd_vae: z.literal('Automatic'),
-    samples_format: z.literal('png'),
-    CLIP_stop_at_last_layers: z.int(),
-  })
-  .meta({ id: 'WebUiOptions' });
 
 const ModelSchema = z
   .object({
@@ -58,24 +49,6 @@ const namedNothing = z.record(z.string(), z.unknown());
 
 const shared = { tags: ['a1111'], security: SECURITY };
 
-const setOptionsRoute = createRoute({
-  ...shared,
-  method: 'post',
-  path: '/sdapi/v1/options',
-  operationId: 'webUiSetOptions',
-  summary: 'Accept options, without an effect',
-  description:
-    'Options would be those of all callers. A call names its model in `override_settings.sd_model_checkpoint`.',
-  middleware: requires('read'),
-  request: {
-    body: { required: true, content: { 'application/json': { schema: z.record(z.string(), z.unknown()) } } },
-  },
-  responses: {
-    200: { description: 'Nothing has changed.', content: { 'application/json': { schema: z.null() } } },
-    ...bodyErrors(),
-  },
-});
-
 const refreshRoute = createRoute({
   ...shared,
   method: 'post',
@@ -90,20 +63,6 @@ const refreshRoute = createRoute({
 });
 
 const PRIVATE = { 'cache-control': 'private, no-cache' };
-
-const pictureModels = ({ models }: Registry): DiffusionModelEntry[] =>
-  models.filter((model): model is DiffusionModelEntry => model.task === 'diffusion');
-
-function optionsOf(registry: Registry): z.output<typeof OptionsSchema> {
-  const models = pictureModels(registry);
-  return {
-    sd_model_checkpoint: (models.find((model) => model.default) ?? models[0])?.name ?? null,
-    sd_checkpoint_hash: null,
-    sd_vae: 'Automatic',
-    samples_format: 'png',
-    CLIP_stop_at_last_layers: 1,
-  };
-}
 
 const modelsOf = (registry: Registry): z.output<typeof ModelSchema>[] =>
   pictureModels(registry).map(({ name }) => ({
@@ -145,7 +104,6 @@ const upscalerOf = (name: string): z.output<typeof UpscalerSchema> => ({
 
 /** The lists by the ends of their paths: the schema, and what to answer. */
 const LISTS = {
-  options: [OptionsSchema, 'Options, of which Lehr has few', optionsOf],
   'sd-models': [z.array(ModelSchema), 'Models that draw', modelsOf],
   samplers: [z.array(SamplerSchema), 'Samplers that some model offers', samplersOf],
   schedulers: [z.array(SchedulerSchema), 'Spacings of the steps', schedulersOf],
@@ -188,7 +146,5 @@ export function webUiListRoutes(app: Api, { registry }: CoreParts): void {
     });
     app.openapi(route, (c) => answerJson(c, answer(registry), 200, PRIVATE) as never);
   }
-  for (const route of [setOptionsRoute, refreshRoute]) {
-    app.openapi(route, (c) => answerJson(c, null, 200, PRIVATE));
-  }
+  app.openapi(refreshRoute, (c) => answerJson(c, null, 200, PRIVATE));
 }

@@ -57,7 +57,8 @@ const fields = {
   override_settings: z
     .looseObject({
       sd_model_checkpoint: z.string().max(200).nullish().meta({
-        description: 'A `title` of the list of models. Absent: the default model.',
+        description:
+          'A `title` of the list of models. Absent: the one that the key has chosen in the options, or the default model.',
         example: 'demo-diffusion',
       }),
       CLIP_stop_at_last_layers: clipSkip.nullish(),

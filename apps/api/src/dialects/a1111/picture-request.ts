@@ -9,6 +9,7 @@ import {
 import { refusal } from '../../base/field-problems.ts';
 import { nativeRequest } from '../../jobs/requests/field-names.ts';
 import { NAMES } from './errors.ts';
+import { modelOf } from './options.ts';
 import type { Edit, WithoutEffect } from './picture-contract.ts';
 import { pictureReference } from './pictures.ts';
 import { samplerOf } from './samplers.ts';
@@ -17,10 +18,14 @@ const STRENGTH = 0.75;
 /** Of a second pass; the first is the default. */
 const UPSCALERS = ['Latent', 'Lanczos'] as const;
 
-/** Throws `invalid-input`, and `not-found` and `model-not-found` for what does not exist. */
-export function pictureRequest(registry: Registry, body: Edit, begin: 'noise' | 'picture'): JobRequest {
+/** `checkpoint` is the model that is wanted. Throws `invalid-input`, and `not-found` and `model-not-found` for what does not exist. */
+export function pictureRequest(
+  registry: Registry,
+  body: Edit,
+  { begin, checkpoint }: { readonly begin: 'noise' | 'picture'; readonly checkpoint: string | undefined },
+): JobRequest {
   refuseUnserved(body);
-  const { model, entry } = modelOf(registry, body.override_settings?.sd_model_checkpoint);
+  const { model, entry } = modelOf(registry, checkpoint);
   const {
     prompt = '',
     negative_prompt,
@@ -96,16 +101,6 @@ const maskOf = (body: Edit, mask: string) => ({
 function initImageOf({ init_images: [first] = [] }: Edit): string {
   if (first === undefined || first === '') throw new LehrError('not-found', 'Init image not found');
   return pictureReference(first);
-}
-
-/** Titles of the web UI are names of files, perhaps with a hash behind them. Throws `model-not-found`. */
-function modelOf(
-  registry: Registry,
-  checkpoint: string | null | undefined,
-): { readonly model: string | undefined; readonly entry: DiffusionModelEntry } {
-  const model =
-    checkpoint?.replace(/ \[[0-9a-f]+\]$/i, '').replace(/\.(?:safetensors|ckpt)$/i, '') || undefined;
-  return { model, entry: registry.resolve('diffusion', model, 0).model };
 }
 
 /** What clients send for no name. */

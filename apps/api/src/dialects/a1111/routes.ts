@@ -4,6 +4,7 @@ import { readBody } from '../../http/middleware/read-body.ts';
 import type { Api, ApiParts } from '../../parts.ts';
 import { webUiCallRoutes } from './calls.ts';
 import { webUiListRoutes } from './lists.ts';
+import { webUiOptionRoutes } from './options.ts';
 import { webUiPictureRoutes } from './picture-tools.ts';
 import { webUiProgressRoutes } from './progress.ts';
 
@@ -19,5 +20,6 @@ export function webUiRoutes(app: Api, parts: ApiParts): void {
   webUiCallRoutes(app, parts);
   webUiProgressRoutes(app, parts);
   webUiListRoutes(app, parts);
+  webUiOptionRoutes(app, parts);
   webUiPictureRoutes(app);
 }
