@@ -4,8 +4,10 @@ import { crc32, inflateSync } from 'node:zlib';
 const SIGNATURE = Buffer.from([0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a]);
 /** Length, type and CRC around a chunk's data. */
 const CHUNK_OVERHEAD = 12;
-/** Of one text, unpacked: a small chunk can pack gigabytes. */
+/** Of all texts of a file, unpacked: small chunks can pack gigabytes. */
 const MAX_TEXT_BYTES = 1024 * 1024;
+/** Chunks of texts that are read, also those that turn out to be damaged: each may cost the time to unpack so many bytes. */
+const MAX_TEXTS = 32;
 /** ISO 8859-1 without the control characters, which tEXt must not hold except for the line feed. */
 const LATIN1 = /^[\n\x20-\x7e\xa0-\xff]*$/;
 
@@ -24,45 +26,57 @@ export function withPngText(png: Uint8Array, keyword: string, text: string): Buf
   return Buffer.concat([source.subarray(0, headerEnd), chunk, source.subarray(headerEnd)]);
 }
 
-/** By keyword; empty for a file that is no PNG. A text that cannot be read is left out. */
+/**
+ * By keyword; empty for a file that is no PNG. A text that cannot be read is left out, and so is what follows once MAX_TEXTS chunks or
+ * MAX_TEXT_BYTES are read.
+ */
 export function pngTexts(png: Uint8Array): Map<string, string> {
   const source = bufferOf(png);
   const texts = new Map<string, string>();
   if (!source.subarray(0, SIGNATURE.length).equals(SIGNATURE)) return texts;
-  for (let at = SIGNATURE.length; at + CHUNK_OVERHEAD <= source.length; ) {
+  let left = MAX_TEXT_BYTES;
+  let tries = 0;
+  for (let at = SIGNATURE.length; at + CHUNK_OVERHEAD <= source.length && tries < MAX_TEXTS; ) {
     const length = source.readUInt32BE(at);
+    const type = source.toString('latin1', at + 4, at + 8);
     const data = source.subarray(at + 8, at + 8 + length);
-    const end = data.indexOf(0);
-    const text =
-      end > 0 ? textOf(source.toString('latin1', at + 4, at + 8), data.subarray(end + 1)) : undefined;
-    if (text !== undefined) texts.set(data.toString('latin1', 0, end), text);
     at += CHUNK_OVERHEAD + length;
+    const end = TEXT_TYPES.has(type) ? data.indexOf(0) : -1;
+    if (end <= 0) continue;
+    tries += 1;
+    const text = textOf(type, data.subarray(end + 1), left);
+    if (text === undefined || Buffer.byteLength(text) > left) continue;
+    left -= Buffer.byteLength(text);
+    texts.set(data.toString('latin1', 0, end), text);
   }
   return texts;
 }
 
-/** `rest`: what follows the keyword and its separator. */
-function textOf(type: string, rest: Buffer): string | undefined {
+const TEXT_TYPES: ReadonlySet<string> = new Set(['tEXt', 'zTXt', 'iTXt']);
+
+/** `rest`: what follows the keyword and its separator. At most `most` bytes are unpacked. */
+function textOf(type: string, rest: Buffer, most: number): string | undefined {
   switch (type) {
     case 'tEXt':
       return rest.toString('latin1');
     case 'zTXt':
-      return inflated(rest.subarray(1))?.toString('latin1');
+      return inflated(rest.subarray(1), most)?.toString('latin1');
     case 'iTXt': {
       const language = rest.indexOf(0, 2);
       const translated = language < 0 ? -1 : rest.indexOf(0, language + 1);
       if (translated < 0) return undefined;
       const text = rest.subarray(translated + 1);
-      return (rest[0] === 1 ? inflated(text) : text)?.toString('utf8');
+      return (rest[0] === 1 ? inflated(text, most) : text)?.toString('utf8');
     }
     default:
       return undefined;
   }
 }
 
-function inflated(packed: Buffer): Buffer | undefined {
+function inflated(packed: Buffer, most: number): Buffer | undefined {
+  if (most === 0) return undefined;
   try {
-    return inflateSync(packed, { maxOutputLength: MAX_TEXT_BYTES });
+    return inflateSync(packed, { maxOutputLength: most });
   } catch {
     return undefined;
   }
