@@ -197,6 +197,7 @@ const REFUSED: readonly [fields: object, param: string, code: string][] = [
   [{ n: 0 }, 'n', 'invalid_value'],
   [{ n: 11 }, 'n', 'invalid_value'],
   [{ n: 'two' }, 'n', 'invalid_value'],
+  [{ n: '01' }, 'n', 'invalid_value'],
   [{ size: '65x64' }, 'size', 'invalid_value'],
   [{ size: 'large' }, 'size', 'invalid_value'],
   [{ background: 'transparent' }, 'background', 'unsupported_value'],

@@ -26,7 +26,7 @@ export async function receiveUpload<T>(
 
 /** A part that is named `expand[left]` is the field `left` of `expand`. */
 const PART = /^(\w+)(?:\[(\w+)\])?$/;
-const SCALAR = /^(?:true|false|-?\d+(?:\.\d+)?(?:e[-+]?\d+)?)$/i;
+const SCALAR = /^(?:true|false|-?(?:0|[1-9]\d*)(?:\.\d+)?(?:e[-+]?\d+)?)$/i;
 
 /** Parts are texts: one that its field does not take is read as a number or a boolean. */
 const readPart = (field: z.ZodType | undefined, text: string): unknown =>
