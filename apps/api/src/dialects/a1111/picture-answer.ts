@@ -26,9 +26,8 @@ export async function picturesOf(store: ObjectStore, record: SucceededRecord, bo
             return bytes.toString('base64');
           }),
         );
-  const { init_images, mask, ...rest } = body;
-  const begin = body.include_init_images ? { init_images, mask } : { init_images: null, mask: null };
-  return { images: sent, parameters: { ...rest, ...begin }, info: infoOf(record, body, infotexts) };
+  const parameters = { ...body, init_images: null, mask: null };
+  return { images: sent, parameters, info: infoOf(record, body, infotexts) };
 }
 
 function infoOf(record: SucceededRecord, body: Edit, infotexts: readonly string[]): string {

@@ -115,7 +115,6 @@ export const EditSchema = nullsAsAbsent({
   inpainting_mask_invert: z.int().min(0).max(1).optional().meta({
     description: '1: the rest is drawn again, and what the mask marks is kept.',
   }),
-  include_init_images: flag.meta({ description: 'True: the answer repeats `init_images`.' }),
 }).meta({ id: 'WebUiEdit' });
 export type Edit = z.output<typeof EditSchema> & {
   readonly [Name in keyof typeof hires]?: z.output<(typeof hires)[Name]>;
