@@ -107,7 +107,7 @@ test('lehr tune refuses what it does not know, and options that do not go togeth
 
 test(
   'lehr tune finds the settings of a text model and its exports, and leaves the row cap to the worker',
-  WHOLE,
+  { ...WHOLE, tags: ['long'] },
   async () => {
     const { home, models, start } = await demoHome();
     // It comes with graphs in int8 and half precision.

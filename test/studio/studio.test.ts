@@ -97,7 +97,11 @@ describe.skipIf(!chromiumPath)('the studio', () => {
     await expect.poll(() => page.locator('.tile').count()).toBe(0);
     await page.getByPlaceholder('Search prompts').fill('RED circle');
     await expect.poll(() => page.locator('.tile').count()).toBe(2);
-    await page.locator('.tile').first().getByRole('button', { name: /^Delete/ }).click();
+    await page
+      .locator('.tile')
+      .first()
+      .getByRole('button', { name: /^Delete/ })
+      .click();
     await page.locator('dialog').getByRole('button', { name: 'Delete' }).click();
     await expect.poll(() => page.locator('.tile').count()).toBe(1);
 
