@@ -105,35 +105,34 @@ test('lehr tune refuses what it does not know, and options that do not go togeth
   });
 });
 
-test(
-  'lehr tune finds the settings of a text model and its exports, and leaves the row cap to the worker',
-  { ...WHOLE, tags: ['long'] },
-  async () => {
-    const { home, models, start } = await demoHome();
-    // It comes with graphs in int8 and half precision.
-    unpackTextFixture('bert-classes', join(home, 'words'));
-    const version = `{ version: "1", path: ${join(home, 'words')} }`;
-    const entry = `  - { name: words, task: text, tasks: [text-classification], versions: [${version}] }\n`;
-    await writeFile(models, `${await readFile(models, 'utf8')}${entry}`);
-    const done = await start('words', '--variants', '--write').ended;
-    expect(done).toMatchObject({ code: 0 });
-    expect(done.stdout).toMatch(/^SETTING +VALUE +TEXTS\/S +ONE JOB +MEMORY +COST\n/);
-    expect(done.stdout).toMatch(/^variant +_quantized /m);
-    const report = JSON.parse(await readFile(join(home, 'tune/words@1-throughput.json'), 'utf8')) as {
-      all: readonly { candidate: { session: { variant: string }; rowCap: number } }[];
-    };
-    const tried = new Set(report.all.map(({ candidate }) => candidate.session.variant));
-    expect([...tried].sort()).toEqual(['', '_fp16', '_quantized']);
-    expect(Math.max(...report.all.map(({ candidate }) => candidate.rowCap))).toBeGreaterThan(1);
-    const arriving = await start('words', '--goal', 'latency', '--arrivals', '20', '--workers', '2').ended;
-    expect(arriving).toMatchObject({ code: 0 });
-    expect(arriving.stdout).toContain(' at most for 95 % of these arrivals, ');
-    const [version1] = parseRegistry(await readFile(models, 'utf8')).models[1].versions;
-    expect(version1.tuned).toEqual({
-      cpu: { threads: 1, optimization: expect.any(String), variant: expect.any(String) },
-    });
-  },
-);
+test('lehr tune finds the settings of a text model and its exports, and leaves the row cap to the worker', {
+  ...WHOLE,
+  tags: ['long'],
+}, async () => {
+  const { home, models, start } = await demoHome();
+  // It comes with graphs in int8 and half precision.
+  unpackTextFixture('bert-classes', join(home, 'words'));
+  const version = `{ version: "1", path: ${join(home, 'words')} }`;
+  const entry = `  - { name: words, task: text, tasks: [text-classification], versions: [${version}] }\n`;
+  await writeFile(models, `${await readFile(models, 'utf8')}${entry}`);
+  const done = await start('words', '--variants', '--write').ended;
+  expect(done).toMatchObject({ code: 0 });
+  expect(done.stdout).toMatch(/^SETTING +VALUE +TEXTS\/S +ONE JOB +MEMORY +COST\n/);
+  expect(done.stdout).toMatch(/^variant +_quantized /m);
+  const report = JSON.parse(await readFile(join(home, 'tune/words@1-throughput.json'), 'utf8')) as {
+    all: readonly { candidate: { session: { variant: string }; rowCap: number } }[];
+  };
+  const tried = new Set(report.all.map(({ candidate }) => candidate.session.variant));
+  expect([...tried].sort()).toEqual(['', '_fp16', '_quantized']);
+  expect(Math.max(...report.all.map(({ candidate }) => candidate.rowCap))).toBeGreaterThan(1);
+  const arriving = await start('words', '--goal', 'latency', '--arrivals', '20', '--workers', '2').ended;
+  expect(arriving).toMatchObject({ code: 0 });
+  expect(arriving.stdout).toContain(' at most for 95 % of these arrivals, ');
+  const [version1] = parseRegistry(await readFile(models, 'utf8')).models[1].versions;
+  expect(version1.tuned).toEqual({
+    cpu: { threads: 1, optimization: expect.any(String), variant: expect.any(String) },
+  });
+});
 
 test('The commands of docs/tuning.md work', WHOLE, async () => {
   const models = await tinyModels();
