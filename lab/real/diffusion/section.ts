@@ -6,7 +6,6 @@ import { hostCost } from './host-cost.ts';
 import { opening } from './opening.ts';
 import { parity, parityOfVelocity, parityOfXl } from './parity.ts';
 import { stepTime } from './step-time.ts';
-import { whole } from './whole.ts';
 
 export const section: Section = {
   title: 'Diffusion at full size',
@@ -29,7 +28,6 @@ options and few channels: the fixtures of \`npm test\`, made and exported again.
     { name: 'fused', title: 'Fused attention beside the graph as exported', run: fusedUnet },
     { name: 'fused-xl', title: 'The same for SDXL at three tenths of its width', run: fusedXl },
     { name: 'fused-others', title: 'The same for Whisper base and text models', run: fusedOthers },
-    { name: 'whole', title: 'All of Lehr over a bare loop of the graphs as exported', run: whole },
     {
       name: 'velocity',
       title: 'Stable Diffusion 2.1, which predicts velocity, at half width',
