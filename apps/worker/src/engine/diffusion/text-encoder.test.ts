@@ -133,3 +133,16 @@ test('A prompt of more chunks than are allowed is refused, and its field is name
   );
   await expect(encoder.encode([weighted('x'.repeat(30_000))])).rejects.toThrow('is longer than 8 chunks');
 });
+
+test('Weights that make values too large for a model are an error of their prompt, and not of the model or the device', async () => {
+  const { encoder } = await open();
+  const nines = '9'.repeat(400);
+  for (const text of [`(cat:${nines})`, `((cat:${nines}):0)`, `(cat:${'9'.repeat(36)}) [dog:-1]`]) {
+    await expect(encoder.encode(['a boat', weighted(text)])).rejects.toMatchObject({
+      code: 'invalid-input',
+      problems: [{ pointer: '/input/negative_prompt', detail: expect.stringContaining('weights') }],
+    });
+  }
+  const [embedding] = await encoder.encode([weighted(`${'('.repeat(100)}cat`)]);
+  expect(embedding.hidden.every(Number.isFinite)).toBe(true);
+});

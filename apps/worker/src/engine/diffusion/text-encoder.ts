@@ -63,7 +63,7 @@ export interface PromptEncoder {
   /**
    * One embedding per prompt, in the same order. Equal prompts share one, which must not be changed. Throws what
    * RuntimeSession.run throws, LehrError `numeric-error` when the result is not finite, and `invalid-input` for a prompt of too many chunks
-   * or a layer that the encoder lacks.
+   * or too large weights, or a layer that the encoder lacks.
    */
   encode(prompts: readonly PromptText[], options?: EncodeOptions): Promise<PromptEmbedding[]>;
   /** How much of each prompt `encode` reads, without a run. Throws `invalid-input` for a prompt of too many chunks. */
@@ -171,10 +171,12 @@ export class TextEncoder implements PromptEncoder {
     for (let start = 0; start < chunks.length; start += perRun) {
       encoded.push(...(await this.#run(layer, chunks.slice(start, start + perRun))));
     }
-    return texts.map(({ chunks: own, ...text }) => ({
-      ...joinChunks(encoded.splice(0, own.length)),
-      ...text,
-    }));
+    return texts.map(({ chunks: own, ...text }, i) => {
+      const embedding = joinChunks(encoded.splice(0, own.length));
+      const isWeighted = own.some(({ weights }) => weights);
+      if (isWeighted && !embedding.hidden.every(isPossibleState)) throw tooHeavy(prompts[i]);
+      return { ...embedding, ...text };
+    });
   }
 
   #tokenize(prompt: WrittenPrompt, { maxChunks = MAX_CHUNKS }: EncodeOptions): TokenChunks {
@@ -219,10 +221,10 @@ export class TextEncoder implements PromptEncoder {
     const length = this.#tokenizer.maxTokens * this.embeddingDim;
     const hidden = rowsOf(results[output], chunks.length, length);
     const pooled = this.#pooled && rowsOf(results[this.#pooled], chunks.length, this.pooledDim ?? 0);
-    for (const [i, { weights }] of chunks.entries()) if (weights) weighStates(hidden[i], weights);
     if (findBadRows([...hidden, ...(pooled || [])]).length > 0) {
       throw new LehrError('numeric-error', 'The text encoder produced values that are not finite.');
     }
+    for (const [i, { weights }] of chunks.entries()) if (weights) weighStates(hidden[i], weights);
     return hidden.map((each, i) => ({ hidden: each, pooled: pooled ? pooled[i] : undefined }));
   }
 
@@ -255,6 +257,16 @@ function joinChunks(chunks: readonly EncodedChunk[]): EncodedChunk {
   }
   return { hidden, pooled: chunks[0].pooled };
 }
+
+/** The largest value of a UNet in float16. */
+const MAX_STATE = 65_504;
+
+/** False for what is no number, too. */
+const isPossibleState = (value: number): boolean => Math.abs(value) <= MAX_STATE;
+
+/** An error of the caller: a `numeric-error` would count against the worker's device, and against the version of the model. */
+const tooHeavy = ({ field }: WrittenPrompt): LehrError =>
+  refused(field, 'has weights that make values too large for this model');
 
 function tooLong({ field }: WrittenPrompt, maxChunks: number, maxTokens: number): LehrError {
   const tokens = maxTokens - 2;
