@@ -83,6 +83,23 @@ test('Brackets inside of a hundred others change no weight, so that thousands of
   }
 });
 
+test('A long run of blanks takes no longer than as many letters', () => {
+  const msOf = (prompt: string): number => {
+    const startedAt = performance.now();
+    parseWeightedPrompt(prompt);
+    return performance.now() - startedAt;
+  };
+  msOf('warm up');
+  for (const blank of [' ', '\n', '\u3000']) expect(msOf(blank.repeat(32_000))).toBeLessThan(50);
+  expect(parse(`a${' '.repeat(3)}BREAK${' '.repeat(3)}BREAK b`)).toEqual([
+    ['a', 1],
+    ['BREAK', -1],
+    ['', 1],
+    ['BREAK', -1],
+    ['b', 1],
+  ]);
+});
+
 test('Marks cover the whole prompt, and name the weight of each text in it', () => {
   const prompt = 'a (b:1.2) \\( BREAK [c]';
   const marks = markWeightedPrompt(prompt);

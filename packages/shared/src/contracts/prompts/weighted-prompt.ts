@@ -47,8 +47,11 @@ interface Piece {
 
 /** Either an escape, a backslash, a bracket, a weight with its closing bracket, a run of other characters, or a colon. */
 const TOKEN = /\\[()[\]\\]|\\|\(|\[|:([+-]?[.\d]+)\)|\)|\]|[^\\()[\]:]+|:/g;
-/** Letters of every script end a word, as in Python. */
-const BREAK = /\s*(?<![\p{L}\p{N}_])BREAK(?![\p{L}\p{N}_])\s*/gu;
+/**
+ * Letters of every script end a word, as in Python. Blanks before it are only tried from the first of them: from each of thousands, that would
+ * take seconds.
+ */
+const BREAK = /(?:(?<!\s)\s+)?(?<![\p{L}\p{N}_])BREAK(?![\p{L}\p{N}_])\s*/gu;
 /** As many digits as one likes, with at most one point: the web UI ends with an error for others, which are text here. */
 const NUMBER = /^[+-]?(?:\d+\.?\d*|\.\d+)$/;
 
