@@ -256,6 +256,7 @@ test.each([
     'holds a latent of [4, 4, 8], and this picture has [4, 8, 8]',
   ],
   ['half of a latent', latentFile([4, 8, 8]).subarray(0, 500), 'holds a damaged latent'],
+  ['values that no latent has', latentFile([4, 8, 8], 1e30), 'holds values above 65504'],
   ['values that are not finite', latentFile([4, 8, 8], Number.NaN), 'holds a damaged latent'],
 ])('%s in place of a latent is refused with the field named', async (_, latent, detail) => {
   const { engine, ofType } = await open();

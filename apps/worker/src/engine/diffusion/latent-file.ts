@@ -15,6 +15,11 @@ export interface NoisyLatent {
 
 const LENGTH_BYTES = 8;
 const VALUE_BYTES = 4;
+/**
+ * The largest value of float16, and more than any latent has. A model would make no numbers of larger ones, and the file may be a caller's: its
+ * errors are not those of the model or the device.
+ */
+const MAX_VALUE = 65_504;
 /** The file may be a caller's, and its header is read on the thread that makes steps. */
 const MAX_HEADER_BYTES = 4096;
 
@@ -59,6 +64,7 @@ export function decodeLatent(file: Uint8Array, wanted: NoisyLatent['shape']): No
   const isWhole = data.length === end && end === VALUE_BYTES * shape[0] * shape[1] * shape[2];
   const values = isWhole ? new Float32Array(data.buffer) : new Float32Array();
   if (!isWhole || !values.every(Number.isFinite)) throw refused('holds a damaged latent');
+  if (values.some((value) => Math.abs(value) > MAX_VALUE)) throw refused(`holds values above ${MAX_VALUE}`);
   return { values, shape, hasSigmaUnits: header.__metadata__.units === 'sigma' };
 }
 
