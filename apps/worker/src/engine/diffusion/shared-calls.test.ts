@@ -62,10 +62,19 @@ test('Outputs of several calls become one, with every row at its place', () => {
 test('A repeated embedding is made once for as long as its length stays', () => {
   const repeated = new RepeatedEmbeddings();
   const embedding = Float32Array.of(1, 2);
-  const twice = repeated.of(embedding, 4);
+  const [twice, again] = repeated.of([embedding, embedding], 4);
   expect(twice).toEqual(Float32Array.of(1, 2, 1, 2));
-  expect(repeated.of(embedding, 4)).toBe(twice);
-  expect(repeated.of(embedding, 2)).toBe(embedding);
+  expect(again).toBe(twice);
+  expect(repeated.of([embedding], 2)).toEqual([embedding]);
+  expect(repeated.of([embedding], 4)[0]).toBe(twice);
+});
+
+test('Only what the last call has repeated is kept, because the cache of prompts keeps embeddings for long', () => {
+  const repeated = new RepeatedEmbeddings();
+  const [cat, dog] = [Float32Array.of(1, 2), Float32Array.of(3, 4)];
+  const [ofCat] = repeated.of([cat, dog], 8);
+  repeated.of([dog], 8);
+  expect(repeated.of([cat], 8)[0]).not.toBe(ofCat);
 });
 
 test('The embeddings of one picture become equally long, unless their common multiple is too long', () => {

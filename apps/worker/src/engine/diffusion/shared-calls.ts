@@ -58,17 +58,24 @@ export function joinOutputs(
   return { type, data, dims: [rows, ...dims.slice(1)] } as Tensor<FloatType>;
 }
 
-/** Prompt embeddings as often one after another as a call needs; the same array for the same embedding while its calls do not change. */
+/**
+ * Prompt embeddings as often one after another as a call needs; the same array for the same embedding while its calls do not change. Only those of
+ * the last call are kept: the cache of prompts keeps embeddings for long, and the repeated ones are up to eight times as large.
+ */
 export class RepeatedEmbeddings {
-  readonly #made = new WeakMap<Float32Array, Float32Array>();
+  #kept: ReadonlyMap<Float32Array, Float32Array> = new Map();
 
-  /** `length` is a multiple of that of the embedding. */
-  of(embedding: Float32Array, length: number): Float32Array {
-    if (embedding.length === length) return embedding;
-    const known = this.#made.get(embedding);
-    if (known?.length === length) return known;
-    const repeated = repeatTo(embedding, length);
-    this.#made.set(embedding, repeated);
+  /** Those of a call. `length` is a multiple of that of each embedding. */
+  of(embeddings: readonly Float32Array[], length: number): readonly Float32Array[] {
+    if (embeddings.every((embedding) => embedding.length === length)) return embeddings;
+    const made = new Map<Float32Array, Float32Array>();
+    const repeated = embeddings.map((embedding) => {
+      const known = made.get(embedding) ?? this.#kept.get(embedding);
+      const whole = known?.length === length ? known : repeatTo(embedding, length);
+      made.set(embedding, whole);
+      return whole;
+    });
+    this.#kept = made;
     return repeated;
   }
 }

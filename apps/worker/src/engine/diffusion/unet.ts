@@ -154,7 +154,8 @@ export class Unet {
   #feeds(batch: readonly UnetRow[], { height, width }: LatentSize, tokens: number): Record<string, Tensor> {
     const latents = batch.map(({ latent }) => latent);
     const length = tokens * this.embeddingDim;
-    const texts = batch.map(({ promptEmbedding }) => this.#repeated.of(promptEmbedding, length));
+    const embeddings = batch.map(({ promptEmbedding }) => promptEmbedding);
+    const texts = this.#repeated.of(embeddings, length);
     const latentDims = [batch.length, this.inputChannels, height, width];
     const feeds: Record<string, Tensor> = {
       [this.#sample.name]: this.#latents.stack(this.#sample.type, latents, latentDims),
