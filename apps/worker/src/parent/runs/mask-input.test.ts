@@ -151,3 +151,23 @@ test('An inverted mask keeps what it marks, and one that marks all of the pictur
   const white = await file(Array(8).fill(255));
   await expect(read(white, { isInverted: true })).rejects.toThrow('it is inverted, and all of it is marked');
 });
+
+test('A mask of which the blur or the size of the job leaves nothing is refused with the field named', async () => {
+  const size = { width: 200, height: 100 };
+  const dot = await sharp(
+    Uint8Array.from({ length: 20_000 }, (_, i) => (i === 10_101 ? 255 : 0)),
+    { raw: { ...size, channels: 1 } },
+  )
+    .png()
+    .toBuffer();
+  const refused = (why: string) => ({
+    code: 'invalid-input',
+    problems: [{ pointer: '/input/mask', detail: `marks nothing to change: ${why}` }],
+  });
+  await expect(read(dot, { picture: size, blur: 64 }, size)).rejects.toMatchObject(
+    refused('the blur of 64 pixels leaves nothing of it'),
+  );
+  await expect(read(dot, { picture: size }, SIZE)).rejects.toMatchObject(
+    refused('nothing of it is left in 4x2 pixels'),
+  );
+});

@@ -39,14 +39,22 @@ export async function readMask(
   const read = weightsOf(pixels);
   const marked = info.isLossy ? read.map(snapped) : read;
   const mask = isInverted ? marked.map((weight) => OPAQUE - weight) : marked;
-  if (mask.every((weight) => weight === 0)) {
-    const why = isInverted
-      ? 'it is inverted, and all of it is marked'
+  if (isBlack(mask)) {
+    const isSmaller = width < info.width || height < info.height;
+    const why = isSmaller
+      ? `nothing of it is left in ${width}x${height} pixels`
       : 'no pixel of it is transparent, and all are black';
-    throw refusedPicture('mask', `marks nothing to change: ${why}`);
+    throw marksNothing(isInverted ? 'it is inverted, and all of it is marked' : why);
   }
-  return blur === 0 ? mask : blurred(mask, { width, height }, blur);
+  if (blur === 0) return mask;
+  const soft = await blurred(mask, { width, height }, blur);
+  if (isBlack(soft)) throw marksNothing(`the blur of ${blur} pixels leaves nothing of it`);
+  return soft;
 }
+
+const isBlack = (mask: Uint8Array): boolean => mask.every((weight) => weight === 0);
+
+const marksNothing = (why: string) => refusedPicture('mask', `marks nothing to change: ${why}`);
 
 /** What compression may add to black or take from white: one such pixel at an edge of the picture would make all of it the mask. */
 const LOSS = 16;
