@@ -184,6 +184,24 @@ test('The drawing begins at noise under the mask, the same for a seed, and ends 
   expect(Math.abs(mean.reduce((sum, value) => sum + value, 0) / mean.length - 127.5)).toBeLessThan(5);
 });
 
+test('A latent in place of a picture of which a part is kept is refused, with the field named', async () => {
+  const size = { width: 64, height: 64 };
+  const image = Buffer.from(`\u0001${'\0'.repeat(7)}{}`, 'latin1');
+  const files = {
+    image,
+    mask: await png(
+      rectangle(size, () => true),
+      size,
+      1,
+    ),
+  };
+  for (const fields of [{}, { only_masked: { padding: 0 } }]) {
+    await expect(edited({ mask, ...fields }, files)).rejects.toEqual(
+      refusedPicture('image', 'is a latent; with a mask it must be a picture'),
+    );
+  }
+});
+
 test('A picture that is too large to be kept whole is refused, with the field named', async () => {
   const size = { width: 4096, height: 4097 };
   const image = await sharp({ create: { ...size, channels: 3, background: '#fff' } })

@@ -61,11 +61,13 @@ async function whole(input: TextToImageInput, read: ReadField): Promise<Edit> {
   });
   if (!input.mask) return { start, finish: (drawn, use) => use(drawn) };
   const { image } = start;
-  if (!image) throw refusedPicture('image', 'is a latent; with a mask it must be a picture');
+  if (!image) throw refusedLatent();
   const options = maskOptions(input, picture);
   const mask = await read('mask', (file, info) => readMask(file, info, input, options));
   return inPlace(input, image, mask);
 }
+
+const refusedLatent = () => refusedPicture('image', 'is a latent; with a mask it must be a picture');
 
 const maskOptions = ({ mask_invert, mask_blur = 0 }: TextToImageInput, picture: PixelSize): MaskOptions => ({
   picture,
@@ -116,10 +118,10 @@ const MAX_PIXELS = 4096 * 4096;
 
 /** Draws the part around the mask alone. The file stays in memory; its pixels do not. */
 async function onlyMasked(input: TextToImageInput, padding: number, read: ReadField): Promise<Edit> {
-  const { file, picture } = await read('image', async (file, { width, height }) => ({
-    file,
-    picture: { width, height },
-  }));
+  const { file, picture } = await read('image', async (file, { width, height, isLatent }) => {
+    if (isLatent) throw refusedLatent();
+    return { file, picture: { width, height } };
+  });
   if (picture.width * picture.height > MAX_PIXELS)
     throw refusedPicture('image', `has more than ${MAX_PIXELS} pixels, the most with only_masked`);
   const options = maskOptions(input, picture);
