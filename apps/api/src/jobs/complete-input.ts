@@ -125,7 +125,9 @@ function pictureProblems(
       { pointer: '/input/image', detail: `cannot be used with ${name}, whose folder has no VAE encoder` },
     ];
   }
-  if (stepsMade(input) > 0) return [];
+  // Where the schedule ends early does not change where the strength begins.
+  const whole = { ...input, denoising_start: undefined, denoising_end: undefined };
+  if (input.strength !== 0 && stepsMade(whole) > 0) return [];
   const detail = `must leave at least one step: ${input.steps} steps times strength must be at least 1; it is ${input.strength}`;
   return [{ pointer: '/input/strength', detail }];
 }

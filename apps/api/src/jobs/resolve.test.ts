@@ -280,6 +280,20 @@ test('A part of the schedule that cannot be made is refused and named', () => {
   ]);
 });
 
+test('A strength that leaves no step is refused also where the steps end early', () => {
+  const pointer = '/input/strength';
+  const detail = (steps: number, strength: number): string =>
+    `must leave at least one step: ${steps} steps times strength must be at least 1; it is ${strength}`;
+  for (const strength of [0, 0.01])
+    expect(problemsOf({ ...PICTURE, steps: 20, denoising_end: 0.8, strength })).toEqual([
+      { pointer, detail: detail(20, strength) },
+    ]);
+  // A latent consistency model makes all steps of any strength above 0.
+  expect(problemsOf({ ...PICTURE, steps: 4, strength: 0 }, 'lcm')).toEqual([
+    { pointer, detail: detail(4, 0) },
+  ]);
+});
+
 test('A second pass is twice as large, with the steps of the first and a strength that fits its upscaler', () => {
   const hires = (
     fields: TextToImageRequest['hires'],
