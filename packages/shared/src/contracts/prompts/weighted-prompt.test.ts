@@ -90,7 +90,7 @@ test('A long run of blanks takes no longer than as many letters', () => {
     return performance.now() - startedAt;
   };
   msOf('warm up');
-  for (const blank of [' ', '\n', '\u3000']) expect(msOf(blank.repeat(32_000))).toBeLessThan(50);
+  for (const blank of [' ', '\n', '\u3000']) expect(msOf(blank.repeat(200_000))).toBeLessThan(2000);
   expect(parse(`a${' '.repeat(3)}BREAK${' '.repeat(3)}BREAK b`)).toEqual([
     ['a', 1],
     ['BREAK', -1],
