@@ -93,7 +93,8 @@ test('An uploaded file by its link, by its id and inline gives the same picture,
   });
   const replicated = (await asReplicate.json()) as { id: string; input: object };
   expect(replicated.input).toMatchObject({ mask: 'data:' });
-  const followed = await stack.post({ ...fields, n: 1, image: link, strength: 0.35, steps: 20 });
+  // Long enough that its progress is reported before it ends.
+  const followed = await stack.post({ ...fields, n: 1, image: link, strength: 0.7, steps: 400 });
   const events = await stack.ask('GET', `/v1/jobs/${followed.id}/events`);
   const grown = await stack.post({ seed: 3, hires: { steps: 10, strength: 0.55, upscaler: 'lanczos' } });
   await worker;
@@ -117,7 +118,7 @@ test('An uploaded file by its link, by its id and inline gives the same picture,
   expect(pictureFile(file)).toEqual({ format: 'png', size: '64x64' });
   expect(file.toString('latin1')).toContain('"strength":0.5');
   const counted = [...(await events.text()).matchAll(/"step":\d+,"steps":(\d+)/g)].map(([, steps]) => steps);
-  expect(new Set(counted)).toEqual(new Set(['7']));
+  expect(new Set(counted)).toEqual(new Set(['280']));
   const edited = await expectEdit(stack, masked);
   expect(await pixelsOf(stack, `job_${replicated.id}`)).toBe(edited);
   expect(wide.input).toMatchObject({ width: 96, height: 64, expand: { left: 0, right: 32 } });
