@@ -156,7 +156,9 @@ const disc = (): Promise<Buffer> => {
 async function expectEdit(stack: Stack, job: Job): Promise<string> {
   expect(job.input).toMatchObject({ image: 'data:', mask: 'data:', mask_blur: 0, strength: 0.75 });
   const file = await fileOf(stack, job.id);
-  expect(Buffer.from(file).toString('latin1')).toContain('"masked":true');
+  expect(Buffer.from(file).toString('latin1')).toContain(
+    '"masked":true,"mask_blur":0,"mask_fill":"original"',
+  );
   const [drawn, original] = await Promise.all(
     [file, await speckled()].map((each) => sharp(each).raw().toBuffer()),
   );

@@ -2,30 +2,21 @@
  * Encodes pixels as an image file, with sharp, off this thread. The file's metadata says how the picture was made, so that it
  * can be made again; the prompt is included only when the caller asked for it.
  */
-import { type Hires, type ImageFormat, withPngText } from '@lehr/shared';
+import { type ImageFormat, type TextToImageInput, withPngText } from '@lehr/shared';
 import sharp from 'sharp';
 
 /** Keyword of the PNG's text; WebP and JPEG have the same JSON in the EXIF field ImageDescription. */
 const PROVENANCE_KEYWORD = 'lehr';
 
-interface Provenance {
+/** JSON leaves out what is undefined. */
+type Provenance = Pick<TextToImageInput, 'seed' | 'steps' | 'sampler' | 'guidance'> & {
+  readonly [Field in keyof TextToImageInput]?: TextToImageInput[Field] | undefined;
+} & {
   readonly job: string;
   readonly model: string;
-  readonly seed: number;
-  readonly steps: number;
-  readonly sampler: string;
-  readonly guidance: number;
-  /** Of a picture that began at another one. */
-  readonly strength?: number;
-  /** Of a picture that made a part of the schedule. */
-  readonly denoising_start?: number;
-  readonly denoising_end?: number;
-  readonly hires?: Hires;
-  /** Of a picture of which a part was drawn again. */
+  /** Of a picture of which a part was drawn. */
   readonly masked?: boolean;
-  readonly prompt?: string;
-  readonly negative_prompt?: string;
-}
+};
 
 interface Pixels {
   /** RGB, 8 bits, row-major: height x width x 3. */

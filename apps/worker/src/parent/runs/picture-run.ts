@@ -186,23 +186,15 @@ export class PictureRun extends JobRun {
   /** What the file says of its making. */
   #embedded({ seed, steps, sampler, guidance, mask, prompt, negativePrompt }: DiffusionSample) {
     const { strength, denoising_start, denoising_end, hires, prompt_syntax, clip_skip } = this.#input;
+    const { mask_invert, mask_blur, mask_fill, only_masked, expand } = this.#input;
+    const { original_size, crops_coords_top_left, target_size } = this.#input;
     const { id: job, model } = this.record;
-    const prompts = this.#input.embed_prompt && { prompt, negative_prompt: negativePrompt };
     return {
-      job,
-      model,
-      seed,
-      steps,
-      sampler,
-      guidance,
-      ...(strength !== undefined && { strength }),
-      ...(denoising_start !== undefined && { denoising_start }),
-      ...(denoising_end !== undefined && { denoising_end }),
-      ...(hires && { hires }),
-      ...(mask && { masked: true }),
-      ...(prompt_syntax && { prompt_syntax }),
-      ...(clip_skip !== undefined && { clip_skip }),
-      ...prompts,
+      ...{ job, model, seed, steps, sampler, guidance },
+      ...{ strength, denoising_start, denoising_end, hires, prompt_syntax, clip_skip },
+      ...{ original_size, crops_coords_top_left, target_size },
+      ...(mask && { masked: true, mask_invert, mask_blur, mask_fill, only_masked, expand }),
+      ...(this.#input.embed_prompt && { prompt, negative_prompt: negativePrompt }),
     };
   }
 
