@@ -232,6 +232,8 @@ test('What an edit or a variation cannot serve is an error of its class that nam
     code: 'request_too_large',
     param: 'image',
   });
+  const long = await errorOf(edit({ prompt: 'x'.repeat(70_000) }));
+  expect(long).toMatchObject({ status: 413, code: 'request_too_large', param: 'prompt' });
   const json = { body: { prompt: 'x' } };
   expect(await errorOf(client.post('/images/edits', json))).toMatchObject({ status: 415 });
   const masked = await errorOf(client.images.createVariation({ image, mask: image } as never));

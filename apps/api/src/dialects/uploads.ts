@@ -8,7 +8,7 @@ import { bodyRefusal } from '../http/middleware/validation.ts';
 import type { Files } from '../jobs/files/files.ts';
 import type { Multipart } from '../jobs/files/multipart.ts';
 
-/** Reads the whole body, and names `part` in the refusal of one that is too large. */
+/** Reads the whole body, and names `part` in the refusal of one that is too large, where it is not known which part is. */
 export async function receiveUpload<T>(
   c: Context<ApiEnv>,
   files: Files,
@@ -18,7 +18,7 @@ export async function receiveUpload<T>(
   try {
     return await inactive(c, files.receive(c.var.caller, c.req.raw, use));
   } catch (error) {
-    if (!(error instanceof LehrError) || error.code !== 'too-large') throw error;
+    if (!(error instanceof LehrError) || error.code !== 'too-large' || error.problems.length > 0) throw error;
     const problems = [{ pointer: `/${part}`, detail: 'is too large' }];
     throw new LehrError('too-large', error.message, { problems, cause: error });
   }

@@ -121,7 +121,7 @@ class MultipartBody implements Multipart {
       throw new LehrError('invalid-request', `A body may hold at most ${maxFiles} files.`);
     }
     this.#fileBytes += part.size;
-    if (this.#fileBytes > maxFileBytes) throw tooLarge('The files', maxFileBytes);
+    if (this.#fileBytes > maxFileBytes) throw tooLarge('The files', maxFileBytes, field);
     const { filename = '', mediaType = '', content } = part;
     if (Buffer.byteLength(filename) > MAX_FILE_NAME_BYTES)
       throw tooLarge("A file's name", MAX_FILE_NAME_BYTES);
@@ -132,7 +132,7 @@ class MultipartBody implements Multipart {
     if (this.fields.length === MAX_FIELDS) {
       throw new LehrError('invalid-request', `A body may hold at most ${MAX_FIELDS} fields.`);
     }
-    if (part.size > MAX_FIELD_BYTES) throw tooLarge(`The field ${name}`, MAX_FIELD_BYTES);
+    if (part.size > MAX_FIELD_BYTES) throw tooLarge(`The field ${name}`, MAX_FIELD_BYTES, name);
     this.fields.push([name, part.text]);
   }
 }
@@ -148,8 +148,11 @@ function hasEnded(parser: MultipartParser): boolean {
   }
 }
 
-const tooLarge = (what: string, bytes: number): LehrError =>
-  new LehrError('too-large', `${what} may have at most ${bytes} bytes.`);
+/** `part` is the one that passed the limit, where it is known. */
+const tooLarge = (what: string, bytes: number, part?: string): LehrError =>
+  new LehrError('too-large', `${what} may have at most ${bytes} bytes.`, {
+    problems: part === undefined ? [] : [{ pointer: `/${part}`, detail: 'is too large' }],
+  });
 
 const LIMIT_ERRORS = [
   MaxFileSizeExceededError,
