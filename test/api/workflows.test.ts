@@ -153,6 +153,7 @@ test('POST /graph names its parts in a refusal, and stores and deletes its recor
     [{ file, width: 'wide' }, '/width'],
     [{ file, language: 'xx' }, '/language'],
     [{ file: new Blob([]) }, '/file'],
+    [{ file, second: file }, '/file'],
   ] as const;
   for (const [fields, pointer] of REFUSED) {
     const refused = await graph(fields);

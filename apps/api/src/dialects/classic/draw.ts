@@ -1,6 +1,6 @@
 /** POST /t2i, the endpoint of the classic micro-batching server: answers with the bytes of one picture. */
 import { createRoute, z } from '@hono/zod-openapi';
-import { TextToImageRequestSchema } from '@lehr/shared';
+import { type ErrorCode, TextToImageRequestSchema } from '@lehr/shared';
 import type { Context } from 'hono';
 import type { ApiEnv } from '../../http/middleware/api-env.ts';
 import { authenticate, guardQuota, requires } from '../../http/middleware/auth.ts';
@@ -39,6 +39,28 @@ const RequestSchema = nullsAsAbsent({
   }),
 }).meta({ id: 'ClassicRequest' });
 
+/** Of a route that answers with the bytes of a picture: `more` are further errors. */
+export const pictureResponses = (...more: readonly ErrorCode[]) => ({
+  200: {
+    description: 'The picture.',
+    content: { 'image/png': { schema: z.string().meta({ format: 'binary' }) } },
+  },
+  ...problemsWithKey(
+    'invalid-request',
+    'model-not-found',
+    'conflict',
+    'gone',
+    'too-large',
+    'unsupported-media',
+    'invalid-input',
+    'idempotency-mismatch',
+    'rate-limited',
+    'overloaded',
+    'hold-expired',
+    ...more,
+  ),
+});
+
 const route = createRoute({
   method: 'post',
   path: PATH,
@@ -61,25 +83,7 @@ const route = createRoute({
       },
     },
   },
-  responses: {
-    200: {
-      description: 'The picture.',
-      content: { 'image/png': { schema: z.string().meta({ format: 'binary' }) } },
-    },
-    ...problemsWithKey(
-      'invalid-request',
-      'model-not-found',
-      'conflict',
-      'gone',
-      'too-large',
-      'unsupported-media',
-      'invalid-input',
-      'idempotency-mismatch',
-      'rate-limited',
-      'overloaded',
-      'hold-expired',
-    ),
-  },
+  responses: pictureResponses(),
 });
 
 /** Their names, where they are not the native ones. */

@@ -5,14 +5,14 @@ import { refusal } from '../../base/field-problems.ts';
 import { referenceTo } from '../../http/bodies/inline-audio.ts';
 import { authenticate, guardQuota, requires } from '../../http/middleware/auth.ts';
 import { countRefusals } from '../../http/middleware/observe.ts';
-import { BEARER, problemsWithKey } from '../../http/responses.ts';
+import { BEARER } from '../../http/responses.ts';
 import { IDEMPOTENCY_HEADER, idempotencyKeyOf } from '../../jobs/requests/call-headers.ts';
 import { atTheTop, nativeRequest } from '../../jobs/requests/field-names.ts';
 import { holdUntilDone } from '../../jobs/requests/hold.ts';
 import { makeJob } from '../../jobs/requests/make-job.ts';
 import type { Api, ApiParts } from '../../parts.ts';
 import { receiveUpload, uploadFields } from '../uploads.ts';
-import { answerPicture, PICTURE_FIELDS, PICTURE_NAMES, pictureInput } from './draw.ts';
+import { answerPicture, PICTURE_FIELDS, PICTURE_NAMES, pictureInput, pictureResponses } from './draw.ts';
 
 const PATH = '/graph';
 const { language, task } = SpeechToImageRequestSchema.shape;
@@ -42,26 +42,7 @@ const route: RouteConfig = {
       content: { 'multipart/form-data': { schema: z.object({ file, ...FieldsSchema.shape }) } },
     },
   },
-  responses: {
-    200: {
-      description: 'The picture.',
-      content: { 'image/png': { schema: z.string().meta({ format: 'binary' }) } },
-    },
-    ...problemsWithKey(
-      'invalid-request',
-      'model-not-found',
-      'conflict',
-      'gone',
-      'too-slow',
-      'too-large',
-      'unsupported-media',
-      'invalid-input',
-      'idempotency-mismatch',
-      'rate-limited',
-      'overloaded',
-      'hold-expired',
-    ),
-  },
+  responses: pictureResponses('too-slow'),
 };
 
 export function graphRoute(app: Api, parts: ApiParts): void {
@@ -73,8 +54,11 @@ export function graphRoute(app: Api, parts: ApiParts): void {
     const idempotencyKey = idempotencyKeyOf(c.req.header('idempotency-key'));
     // The job is made while the upload has its slot, which bounds the bytes in memory.
     const made = await receiveUpload(c, parts.files, 'file', async (body) => {
-      const [recording] = body.files;
-      if (!recording) throw refusal('invalid-input', [{ pointer: '/file', detail: 'is required' }]);
+      const [recording, ...others] = body.files;
+      if (!recording || others.length > 0) {
+        const detail = recording ? `must be one recording; ${body.files.length} were sent` : 'is required';
+        throw refusal('invalid-input', [{ pointer: '/file', detail }]);
+      }
       const fields = uploadFields(FieldsSchema, body);
       const { language, task } = fields;
       const audio = referenceTo(0, recording.bytes);
