@@ -209,7 +209,7 @@ def errors():
         raises(bad, lambda: once.images.generate(model=IMAGE, prompt="x", background="transparent"), param="background"),
         raises(bad, lambda: once.audio.transcriptions.create(file=b"no audio", model=SPEECH), param="file"),
         raises(bad, lambda: once.audio.transcriptions.create(file=recording(), model=SPEECH, language="xx"), param="language"),
-        raises(openai.NotFoundError, lambda: once.images.generate(model="dall-e-3", prompt="x"), code="model_not_found"),
+        raises(openai.NotFoundError, lambda: once.images.generate(model="dall-e-1", prompt="x"), code="model_not_found"),
         raises(openai.NotFoundError, lambda: once.models.retrieve("no-such-model"), param="model"),
         raises(openai.NotFoundError, lambda: once.completions.create(model="x", prompt="y"), code="not_found"),
         raises(openai.APIStatusError, lambda: once.audio.transcriptions.create(file=b"x" * 26_000_000, model=SPEECH), status_code=413),
