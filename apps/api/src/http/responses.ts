@@ -2,6 +2,8 @@
 import { ERROR_CODES, type ErrorCode, PROBLEM_MEDIA_TYPE, ProblemSchema } from '@lehr/shared';
 
 export const BEARER = [{ bearer: [] }];
+/** A key, as a bearer or as the password of Basic authorization. */
+export const BEARER_OR_BASIC: Record<string, string[]>[] = [...BEARER, { basic: [] }];
 
 /** Every route under /v1 can respond with these: the shape of a JSON body is checked also where none is taken. */
 const ALWAYS: readonly ErrorCode[] = [

@@ -5,6 +5,7 @@ import type { ApiEnv } from '../../http/middleware/api-env.ts';
 import { guardQuota, requires } from '../../http/middleware/auth.ts';
 import { countRefusals } from '../../http/middleware/observe.ts';
 import { answerJson } from '../../http/middleware/own-headers.ts';
+import { BEARER_OR_BASIC } from '../../http/responses.ts';
 import { IDEMPOTENCY_HEADER } from '../../jobs/requests/call-headers.ts';
 import { holdUntilDone, JobEndedError } from '../../jobs/requests/hold.ts';
 import { makeJob } from '../../jobs/requests/make-job.ts';
@@ -15,13 +16,12 @@ import { chosenModel } from './options.ts';
 import { picturesOf } from './picture-answer.ts';
 import { DrawSchema, type Edit, EditSchema, PicturesSchema } from './picture-contract.ts';
 import { pictureRequest } from './picture-request.ts';
-import { SECURITY } from './security.ts';
 
 const DESCRIPTION =
   'For clients of the Stable Diffusion web UI. Makes a text-to-image job and holds the call until the pictures are finished. When the hold ' +
   'ends first, the answer is 504 and the job continues; the same call again waits for the same job. Fields that are not listed have no effect.';
 
-const shared = { method: 'post' as const, tags: ['a1111'], security: SECURITY };
+const shared = { method: 'post' as const, tags: ['a1111'], security: BEARER_OR_BASIC };
 const headers = z.object(IDEMPOTENCY_HEADER);
 const responses = {
   200: { description: 'The pictures.', content: { 'application/json': { schema: PicturesSchema } } },

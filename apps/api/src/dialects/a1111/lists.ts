@@ -3,11 +3,11 @@ import { createRoute, z } from '@hono/zod-openapi';
 import type { Registry } from '@lehr/shared';
 import { requires } from '../../http/middleware/auth.ts';
 import { answerJson } from '../../http/middleware/own-headers.ts';
+import { BEARER_OR_BASIC } from '../../http/responses.ts';
 import type { Api, CoreParts } from '../../parts.ts';
 import { plainErrors } from './errors.ts';
 import { pictureModels } from './options.ts';
 import { SAMPLERS, SCHEDULERS } from './samplers.ts';
-import { SECURITY } from './security.ts';
 
 const ModelSchema = z
   .object({
@@ -47,7 +47,7 @@ const UpscalerSchema = z
 const nothing = z.array(z.unknown()).max(0);
 const namedNothing = z.record(z.string(), z.unknown());
 
-const shared = { tags: ['a1111'], security: SECURITY };
+const shared = { tags: ['a1111'], security: BEARER_OR_BASIC };
 
 const refreshRoute = createRoute({
   ...shared,

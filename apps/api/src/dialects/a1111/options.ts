@@ -6,9 +6,9 @@ import { createRoute, z } from '@hono/zod-openapi';
 import { type DiffusionModelEntry, LehrError, type Registry } from '@lehr/shared';
 import { requires } from '../../http/middleware/auth.ts';
 import { answerJson } from '../../http/middleware/own-headers.ts';
+import { BEARER_OR_BASIC } from '../../http/responses.ts';
 import type { Api, CoreParts } from '../../parts.ts';
 import { bodyErrors, plainErrors } from './errors.ts';
-import { SECURITY } from './security.ts';
 
 /** Of a choice, since it was made. */
 const KEPT_MS = 30 * 24 * 3_600_000;
@@ -26,7 +26,7 @@ const OptionsSchema = z
   })
   .meta({ id: 'WebUiOptions' });
 
-const shared = { path: '/sdapi/v1/options', tags: ['a1111'], security: SECURITY };
+const shared = { path: '/sdapi/v1/options', tags: ['a1111'], security: BEARER_OR_BASIC };
 
 const readRoute = createRoute({
   ...shared,

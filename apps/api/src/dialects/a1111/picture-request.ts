@@ -7,11 +7,11 @@ import {
   type Registry,
 } from '@lehr/shared';
 import { refusal } from '../../base/field-problems.ts';
+import { isDataUri } from '../../http/bodies/inline-audio.ts';
 import { nativeRequest } from '../../jobs/requests/field-names.ts';
 import { NAMES } from './errors.ts';
 import { modelOf } from './options.ts';
 import type { Edit, WithoutEffect } from './picture-contract.ts';
-import { pictureReference } from './pictures.ts';
 import { samplerOf } from './samplers.ts';
 
 const STRENGTH = 0.75;
@@ -97,6 +97,10 @@ const maskOf = (body: Edit, mask: string) => ({
   ...(body.inpaint_full_res !== false &&
     body.inpaint_full_res !== 0 && { only_masked: { padding: body.inpaint_full_res_padding ?? 0 } }),
 });
+
+/** What the native `image` takes: a URL as it is, and base64 as a `data:` URI. The worker detects the format from the bytes. */
+export const pictureReference = (text: string): string =>
+  isDataUri(text) || /^https?:/i.test(text) ? text : `data:image/png;base64,${text}`;
 
 function initImageOf({ init_images: [first] = [] }: Edit): string {
   if (first === undefined || first === '') throw new LehrError('not-found', 'Init image not found');

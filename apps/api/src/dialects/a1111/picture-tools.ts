@@ -1,20 +1,23 @@
 /** The web UI's routes for finished pictures: what a picture says about itself, and upscaling, which Lehr does not have yet. */
 import { createRoute, z } from '@hono/zod-openapi';
 import { MAX_MEDIA_REFERENCE, pngTexts } from '@lehr/shared';
+import type { Context } from 'hono';
 import { refusal } from '../../base/field-problems.ts';
+import { decodeDataUri, type InlineAudio, referenceIn } from '../../http/bodies/inline-audio.ts';
+import type { ApiEnv } from '../../http/middleware/api-env.ts';
 import { requires } from '../../http/middleware/auth.ts';
 import { answerJson } from '../../http/middleware/own-headers.ts';
+import { BEARER_OR_BASIC } from '../../http/responses.ts';
 import type { Api } from '../../parts.ts';
 import { bodyErrors } from './errors.ts';
 import { PARAMETERS, parseInfotext } from './infotext.ts';
-import { pictureBytes } from './pictures.ts';
-import { SECURITY } from './security.ts';
+import { pictureReference } from './picture-request.ts';
 
 const image = z
   .string()
   .max(MAX_MEDIA_REFERENCE)
   .meta({ description: 'In base64, bare or as a `data:` URI.' });
-const shared = { method: 'post' as const, tags: ['a1111'], security: SECURITY };
+const shared = { method: 'post' as const, tags: ['a1111'], security: BEARER_OR_BASIC };
 
 const pngInfoRoute = createRoute({
   ...shared,
@@ -83,4 +86,14 @@ export function webUiPictureRoutes(app: Api): void {
       { pointer: '/upscaler_1', detail: 'is not known: Lehr has no upscaler' },
     ]);
   });
+}
+
+/** The bytes of a picture in the field `pointer`. Throws `invalid-input`. */
+function pictureBytes(c: Context<ApiEnv>, text: string, pointer: string): Uint8Array {
+  const uri = pictureReference(text.trim());
+  const reference = referenceIn(uri);
+  const taken: readonly InlineAudio[] = c.var.inlineAudio ?? [];
+  const { bytes } = (reference === undefined ? decodeDataUri(uri) : taken[reference]) ?? {};
+  if (bytes && bytes.byteLength > 0) return bytes;
+  throw refusal('invalid-input', [{ pointer, detail: 'must be a picture in base64' }]);
 }

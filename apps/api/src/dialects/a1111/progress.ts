@@ -4,12 +4,12 @@ import { followJob, readPreview } from '@lehr/shared';
 import type { JobOutline } from '@lehr/shared/records';
 import { requires } from '../../http/middleware/auth.ts';
 import { answerJson } from '../../http/middleware/own-headers.ts';
+import { BEARER_OR_BASIC } from '../../http/responses.ts';
 import { cancelJob } from '../../jobs/cancel.ts';
 import type { Api, ApiParts } from '../../parts.ts';
 import { plainErrors } from './errors.ts';
 import { timestampOf } from './infotext.ts';
 import { type OpenCalls, openCalls } from './open-calls.ts';
-import { SECURITY } from './security.ts';
 
 const StateSchema = z.object({
   job: z.string().meta({ description: 'The id of the job of the call; empty when there is none.' }),
@@ -38,7 +38,7 @@ const ProgressSchema = z
   })
   .meta({ id: 'WebUiProgress' });
 
-const shared = { tags: ['a1111'], security: SECURITY };
+const shared = { tags: ['a1111'], security: BEARER_OR_BASIC };
 
 const progressRoute = createRoute({
   ...shared,
