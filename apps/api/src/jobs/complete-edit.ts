@@ -8,7 +8,7 @@ import {
   type TextToImageInput,
   type TextToImageRequest,
 } from '@lehr/shared';
-import type { PictureSize } from './picture-size.ts';
+import type { PictureSize } from './picture-header.ts';
 
 type EditFields = Pick<
   TextToImageInput,

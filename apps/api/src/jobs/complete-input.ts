@@ -16,7 +16,7 @@ import {
 import { refusal } from '../base/field-problems.ts';
 import { editedSize, editFields, editProblems, strengthOf } from './complete-edit.ts';
 import { completeHires, hiresProblems } from './complete-hires.ts';
-import type { PictureSize } from './picture-size.ts';
+import type { PictureSize } from './picture-header.ts';
 
 /** `picture` is the size of its image, where it is known. Throws `invalid-input` with every field that the model refuses, and what it allows. */
 export function completeInput(

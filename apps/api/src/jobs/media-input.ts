@@ -14,7 +14,7 @@ import { type Egress, EgressError, PRIVATE_HOSTS } from '@lehr/shared/egress';
 import { refusal } from '../base/field-problems.ts';
 import { decodeDataUri, type InlineAudio, isDataUri, referenceIn } from '../http/bodies/inline-audio.ts';
 import { type Files, fileKey, storableType } from './files/files.ts';
-import { HEADER_BYTES, type PictureSize, pictureSize } from './picture-size.ts';
+import { HEADER_BYTES, type PictureSize, pictureSize } from './picture-header.ts';
 
 export interface MediaParts {
   readonly files: Files;

@@ -14,6 +14,7 @@ import { countRefusals } from '../../http/middleware/observe.ts';
 import { answerJson } from '../../http/middleware/own-headers.ts';
 import { BEARER } from '../../http/responses.ts';
 import type { Multipart, ReceivedFile } from '../../jobs/files/multipart.ts';
+import { hasAlpha } from '../../jobs/picture-header.ts';
 import { atTheTop, type Names, nativeRequest } from '../../jobs/requests/field-names.ts';
 import { holdUntilDone } from '../../jobs/requests/hold.ts';
 import { type MadeJob, makeJob } from '../../jobs/requests/make-job.ts';
@@ -31,7 +32,6 @@ import {
   ownFields,
   VariationFieldsSchema,
 } from './image-contract.ts';
-import { hasAlpha } from './mask-file.ts';
 
 const EDITS = '/v1/images/edits';
 const VARIATIONS = '/v1/images/variations';
