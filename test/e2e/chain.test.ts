@@ -100,6 +100,13 @@ test('A speech-to-image job is transcribed by one worker and drawn by another, a
   const drawn = await fetch(`${stack.url}/graph`, { method: 'POST', headers, body: form });
   expect([drawn.status, drawn.headers.get('content-type')]).toEqual([200, 'image/png']);
   expect(pixelData(new Uint8Array(await drawn.arrayBuffer()))).toBe(pixelData(await pictureOf(job)));
+  const noise = new FormData();
+  noise.append('recording', new Blob(['RIFF----WAVE']), 'memo.wav');
+  const refused = await fetch(`${stack.url}/graph`, { method: 'POST', headers, body: noise });
+  expect([refused.status, ((await refused.json()) as { type: string }).type]).toEqual([
+    422,
+    'urn:lehr:problem:invalid-audio',
+  ]);
 
   expect((await stack.ask('DELETE', `/v1/jobs/${nodeOf(job, 'draw').job}`)).status).toBe(409);
   expect((await stack.ask('DELETE', `/v1/jobs/${id}`)).status).toBe(204);

@@ -1,6 +1,6 @@
 /** POST /graph, the endpoint of the classic inference platform: a recording in, the bytes of the picture that its words ask for out. */
 import { type RouteConfig, z } from '@hono/zod-openapi';
-import { SpeechToImageRequestSchema } from '@lehr/shared';
+import { type JobId, LehrError, SpeechToImageRequestSchema } from '@lehr/shared';
 import { refusal } from '../../base/field-problems.ts';
 import { referenceTo } from '../../http/bodies/inline-audio.ts';
 import { authenticate, guardQuota, requires } from '../../http/middleware/auth.ts';
@@ -75,7 +75,16 @@ export function graphRoute(app: Api, parts: ApiParts): void {
         cancelIfAbandoned: true,
       });
     });
-    const record = await holdUntilDone(c, parts, made, parts.holdMs);
+    const record = await holdUntilDone(c, parts, made, parts.holdMs).catch((error: unknown) =>
+      throwOfNode(parts, made.record.id, error),
+    );
     return answerPicture(c, parts, record, made.headers);
   });
+}
+
+/** A workflow says only that a node failed. The error of the node says whether the recording was at fault. */
+async function throwOfNode({ records, presenter }: ApiParts, id: JobId, error: unknown): Promise<never> {
+  const record = error instanceof LehrError && error.code === 'node-failed' && (await records.read(id));
+  const failed = record && (await presenter.job(record)).nodes?.find((node) => node.error)?.error;
+  throw failed ? new LehrError(failed.code, `The job failed: ${failed.detail}`, { cause: error }) : error;
 }
