@@ -1,13 +1,11 @@
 /** One job in the gallery. */
 import type { Job } from '@lehr/client';
-import { editOutput } from '../make/picture/edit.ts';
+import { EditButton } from '../make/picture/edit-button.tsx';
 import { Icon, type IconName } from '../parts/icon.tsx';
 import { Link } from '../parts/link.tsx';
 import { Picture } from '../parts/picture.tsx';
 import { Status } from '../parts/status.tsx';
-import { toast } from '../parts/toast.tsx';
 import { texts } from '../texts/index.ts';
-import { faultOf } from '../wire/fault.ts';
 import { isSelected, toggle } from './selection.ts';
 import { refresh, titleOf } from './shelf.ts';
 import { textResults } from './text-results.ts';
@@ -39,7 +37,8 @@ export function Tile({ job, place, of, onDelete }: TileProps) {
         />
         <span class="hidden">{texts.gallery.select(title)}</span>
       </label>
-      {images.length > 0 && <EditButton job={job} title={title} />}
+      {/* Of the first picture; the page of the job has the others. */}
+      {images.length > 0 && <EditButton job={job} image={images[0]} tileTitle={title} />}
       <Link to={{ name: 'job', id: job.id }} class="tile-link">
         <div class="tile-face">
           <Face job={job} title={title} />
@@ -58,20 +57,6 @@ export function Tile({ job, place, of, onDelete }: TileProps) {
         </button>
       </div>
     </li>
-  );
-}
-
-/** Of the first picture; the page of the job has the others. */
-function EditButton({ job, title }: { readonly job: Job; readonly title: string }) {
-  const edit = async (): Promise<void> => {
-    const [image] = job.output?.images ?? [];
-    if (image) await editOutput(job, image).catch((error) => toast(faultOf(error).message));
-  };
-  return (
-    <button type="button" class="button-icon tile-edit" onClick={edit} title={texts.edit.action}>
-      <Icon name="edit" />
-      <span class="hidden">{texts.edit.actionOf(title)}</span>
-    </button>
   );
 }
 

@@ -1,16 +1,12 @@
 /** The pictures and the words of a job, while they are made and afterwards. */
-import type { Image, Job } from '@lehr/client';
 import { titleOf } from '../gallery/shelf.ts';
 import { textResults } from '../gallery/text-results.ts';
 import type { FollowedJob } from '../jobs/follow.ts';
-import { editOutput } from '../make/picture/edit.ts';
+import { EditButton } from '../make/picture/edit-button.tsx';
 import { CutNotes, Download } from '../make/result.tsx';
-import { Icon } from '../parts/icon.tsx';
 import { Picture } from '../parts/picture.tsx';
-import { toast } from '../parts/toast.tsx';
 import { Downloads } from '../speak/downloads.tsx';
 import { texts } from '../texts/index.ts';
-import { faultOf } from '../wire/fault.ts';
 
 const MAX_LINES = 50;
 
@@ -55,16 +51,6 @@ export function Outputs({ followed }: { readonly followed: FollowedJob }) {
       )}
       <TextResults lines={textResults(job)} />
     </>
-  );
-}
-
-function EditButton({ job, image }: { readonly job: Job; readonly image: Image }) {
-  const edit = (): Promise<void> => editOutput(job, image).catch((error) => toast(faultOf(error).message));
-  return (
-    <button type="button" class="button" onClick={edit}>
-      <Icon name="edit" />
-      {texts.edit.action}
-    </button>
   );
 }
 
