@@ -90,7 +90,7 @@ const MASK_BLUR = 4;
 const NOISE = 2;
 
 const maskOf = (body: Edit, mask: string) => ({
-  mask: pictureReference(mask),
+  mask: nativeImage(mask),
   mask_invert: body.inpainting_mask_invert === 1 ? true : undefined,
   mask_blur: body.mask_blur ?? MASK_BLUR,
   mask_fill: body.inpainting_fill === NOISE ? ('latent_noise' as const) : ('original' as const),
@@ -99,12 +99,12 @@ const maskOf = (body: Edit, mask: string) => ({
 });
 
 /** What the native `image` takes: a URL as it is, and base64 as a `data:` URI. The worker detects the format from the bytes. */
-export const pictureReference = (text: string): string =>
+export const nativeImage = (text: string): string =>
   isDataUri(text) || /^https?:/i.test(text) ? text : `data:image/png;base64,${text}`;
 
 function initImageOf({ init_images: [first] = [] }: Edit): string {
   if (first === undefined || first === '') throw new LehrError('not-found', 'Init image not found');
-  return pictureReference(first);
+  return nativeImage(first);
 }
 
 /** What clients send for no name. */

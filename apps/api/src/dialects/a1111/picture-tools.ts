@@ -11,7 +11,7 @@ import { BEARER_OR_BASIC } from '../../http/responses.ts';
 import type { Api } from '../../parts.ts';
 import { bodyErrors } from './errors.ts';
 import { PARAMETERS, parseInfotext } from './infotext.ts';
-import { pictureReference } from './picture-request.ts';
+import { nativeImage } from './picture-request.ts';
 
 const image = z
   .string()
@@ -90,7 +90,7 @@ export function webUiPictureRoutes(app: Api): void {
 
 /** The bytes of a picture in the field `pointer`. Throws `invalid-input`. */
 function pictureBytes(c: Context<ApiEnv>, text: string, pointer: string): Uint8Array {
-  const uri = pictureReference(text.trim());
+  const uri = nativeImage(text.trim());
   const reference = referenceIn(uri);
   const taken: readonly InlineAudio[] = c.var.inlineAudio ?? [];
   const { bytes } = (reference === undefined ? decodeDataUri(uri) : taken[reference]) ?? {};
