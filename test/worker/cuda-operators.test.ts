@@ -93,23 +93,30 @@ test('A UNet as wide as that of Stable Diffusion has every operator of CUDA, and
 const UNET = { GroupNorm: 16, SkipGroupNorm: 45, NhwcConv: 97 };
 const NORMS = { SkipLayerNormalization: 32 };
 
-test.each([
-  ['sd15', { ...UNET, ...NORMS }],
-  ['sd15-dynamo-18', { ...UNET, ...NORMS }],
+/** The newest exporter and the oldest one run always, the others in the long tests. */
+const EXPORTERS: [string, Record<string, number>][] = [
   ['sd15-dynamo-21-rows', { ...UNET, ...NORMS }],
   ['sd15-torchscript-14', UNET],
-])(
-  'UNet and decoder of %s have the operators of CUDA, and the values of the graphs as exported',
-  async (name, wanted) => {
-    const folder = await tempFolder('cuda');
-    unpackFixture(name, folder);
-    const [unet, decoder] = ['unet', 'vae_decoder'].map((graph) => join(folder, graph, 'model.onnx'));
-    expect(await expectSameValues(unet)).toEqual(wanted);
-    expect(await expectSameValues(decoder)).toEqual({ GroupNorm: 19, SkipGroupNorm: 10, NhwcConv: 35 });
-    for (const path of [unet, decoder])
-      await expect(openOnCpu(path, fused(path).bytes)).rejects.toThrow(NO_KERNEL);
-  },
-);
+];
+const BETWEEN: typeof EXPORTERS = [
+  ['sd15', { ...UNET, ...NORMS }],
+  ['sd15-dynamo-18', { ...UNET, ...NORMS }],
+];
+
+const EXPORTED =
+  'UNet and decoder of %s have the operators of CUDA, and the values of the graphs as exported';
+test.each(EXPORTERS)(EXPORTED, expectOperators);
+test.each(BETWEEN)(EXPORTED, { tags: ['long'] }, expectOperators);
+
+async function expectOperators(name: string, wanted: Record<string, number>): Promise<void> {
+  const folder = await tempFolder('cuda');
+  unpackFixture(name, folder);
+  const [unet, decoder] = ['unet', 'vae_decoder'].map((graph) => join(folder, graph, 'model.onnx'));
+  expect(await expectSameValues(unet)).toEqual(wanted);
+  expect(await expectSameValues(decoder)).toEqual({ GroupNorm: 19, SkipGroupNorm: 10, NhwcConv: 35 });
+  for (const path of [unet, decoder])
+    await expect(openOnCpu(path, fused(path).bytes)).rejects.toThrow(NO_KERNEL);
+}
 
 test('In half precision, the operators of CUDA have the types that ONNX Runtime wants', async () => {
   const folder = await tempFolder('cuda');
