@@ -78,6 +78,7 @@ const GROUPS: Readonly<Record<Task, Group>> = {
   diffusion: { task: 'diffusion', model: { name: 'm', version: '1' }, width: 64, height: 64 },
   whisper: { task: 'whisper', model: { name: 'm', version: '1' } },
   text: { task: 'text', model: { name: 'm', version: '1' } },
+  transform: { task: 'transform', model: { name: 'm', version: '1' } },
 };
 
 test.each(Object.values(GROUPS))('API and worker may use the keys of the queues of $task', async (group) => {

@@ -27,7 +27,7 @@ test('A worker reports every fault of its configuration in one message and witho
     'lehr worker: Configuration is not usable:',
     '  - LEHR_S3_BUCKET is "x": must have at least 3 characters',
     expect.stringContaining('LEHR_EGRESS_ALLOW is "10.0.0.0/99"'),
-    '  - LEHR_TASKS is "painting": must be diffusion, whisper or text, or several of them with commas',
+    '  - LEHR_TASKS is "painting": must be one of diffusion, whisper, text, transform, or several of them with commas',
     '  - LEHR_WORKERPORT is not a variable of Lehr: did you mean LEHR_WORKER_PORT?',
     '  - LEHR_MODELS is "/nowhere/models.yaml": it does not exist',
   ]);

@@ -623,7 +623,7 @@ export interface components {
                 /** @enum {string} */
                 readonly object: "job";
                 /** @enum {string} */
-                readonly type: "text-to-image" | "speech-to-text" | "speech-to-image" | "text-embedding" | "text-classification" | "fill-mask" | "token-classification" | "workflow";
+                readonly type: "text-to-image" | "speech-to-text" | "speech-to-image" | "text-embedding" | "text-classification" | "fill-mask" | "token-classification" | "picture-transform" | "workflow";
                 /** @description `name@version` that runs the job. */
                 readonly model: string;
                 /** @enum {string} */
@@ -691,7 +691,7 @@ export interface components {
         readonly Progress: {
             readonly fraction: number;
             /** @enum {string} */
-            readonly stage: "text" | "denoise" | "decode" | "upload" | "audio" | "transcribe" | "nodes";
+            readonly stage: "text" | "denoise" | "decode" | "upload" | "audio" | "transcribe" | "transform" | "nodes";
             readonly step: number;
             readonly steps: number;
         } | null;
@@ -738,7 +738,7 @@ export interface components {
             readonly embeddings?: readonly (readonly number[])[] | undefined;
             /** @description Of each embedding. */
             readonly dimensions?: number | undefined;
-            /** @description Text classification. One list per text, in the order of the request, best first. */
+            /** @description Text classification, and classes of a picture. One list per text, in the order of the request; of a picture one list, best first. */
             readonly labels?: readonly (readonly components["schemas"]["LabelScore"][])[] | undefined;
             /** @description Fill-mask. One list per text, in the order of the request; in it one list per mask, best first. */
             readonly fills?: readonly (readonly (readonly components["schemas"]["Fill"][])[])[] | undefined;
@@ -767,7 +767,8 @@ export interface components {
             readonly height: number;
             readonly bytes: number;
             readonly sha256: string;
-            readonly seed: number;
+            /** @description Of a picture that was drawn. */
+            readonly seed?: number | undefined;
             /**
              * Format: uri
              * @description Of a picture with `denoising_end`: its latent as a safetensors file, signed as `url` is.
@@ -827,10 +828,10 @@ export interface components {
             readonly queue_ms: number;
             readonly run_ms: number;
             readonly total_ms: number;
-            /** @description Mean number of samples, windows or texts that shared this job's graph runs; null for a workflow. */
+            /** @description Mean number of samples, windows, texts or tiles that shared this job's graph runs; null for a workflow. */
             readonly batch_size: number | null;
             readonly worker: string | null;
-            readonly timings: components["schemas"]["Timings"] | components["schemas"]["SpeechTimings"] | components["schemas"]["TextTimings"] | components["schemas"]["WorkflowTimings"];
+            readonly timings: components["schemas"]["Timings"] | components["schemas"]["SpeechTimings"] | components["schemas"]["TextTimings"] | components["schemas"]["TransformTimings"] | components["schemas"]["WorkflowTimings"];
             /** @description Device time of the job's own steps and graph runs; of what it shared with other jobs, its share. Without waits, so it does not depend on what else runs. Absent for a workflow, and for pictures that continued from a checkpoint. */
             readonly device_ms?: number | undefined;
             /** @description Seconds of audio transcribed. */
@@ -876,6 +877,20 @@ export interface components {
             /** @description Writing a large result; of a small one 0. */
             readonly store: number;
         };
+        readonly TransformTimings: {
+            /** @description From the request until a worker took the job. */
+            readonly queued: number;
+            /** @description Fetching the picture and decoding it into pixels. */
+            readonly fetch: number;
+            /** @description From then until its first tile entered the graph. */
+            readonly wait: number;
+            /** @description From then until its last tile was done. */
+            readonly run: number;
+            /** @description Encoding the result into a file; of labels 0. */
+            readonly encode: number;
+            /** @description Writing the file to the store; of labels 0. */
+            readonly upload: number;
+        };
         readonly WorkflowTimings: {
             /** @description Until the first node started. */
             readonly queued: number;
@@ -889,7 +904,7 @@ export interface components {
         readonly NodeState: {
             readonly id: string;
             /** @enum {string} */
-            readonly type: "text-to-image" | "speech-to-text" | "speech-to-image" | "text-embedding" | "text-classification" | "fill-mask" | "token-classification" | "workflow";
+            readonly type: "text-to-image" | "speech-to-text" | "speech-to-image" | "text-embedding" | "text-classification" | "fill-mask" | "token-classification" | "picture-transform" | "workflow";
             readonly model: string;
             readonly job: string | null;
             /** @enum {string} */
@@ -904,7 +919,7 @@ export interface components {
             /** @enum {string} */
             readonly object: "job";
             /** @enum {string} */
-            readonly type: "text-to-image" | "speech-to-text" | "speech-to-image" | "text-embedding" | "text-classification" | "fill-mask" | "token-classification" | "workflow";
+            readonly type: "text-to-image" | "speech-to-text" | "speech-to-image" | "text-embedding" | "text-classification" | "fill-mask" | "token-classification" | "picture-transform" | "workflow";
             /** @description `name@version` that runs the job. */
             readonly model: string;
             /** @enum {string} */
@@ -1522,7 +1537,7 @@ export interface components {
                 readonly id: string;
                 readonly fraction: number;
                 /** @enum {string} */
-                readonly stage: "text" | "denoise" | "decode" | "upload" | "audio" | "transcribe" | "nodes";
+                readonly stage: "text" | "denoise" | "decode" | "upload" | "audio" | "transcribe" | "transform" | "nodes";
                 readonly step: number;
                 readonly steps: number;
             };
@@ -1719,6 +1734,38 @@ export interface components {
                 /** @description Texts of one job. */
                 readonly max_texts: number;
             };
+        } | {
+            readonly id: string;
+            /** @description Other names by which requests may call it. */
+            readonly aliases: readonly string[];
+            /** @enum {string} */
+            readonly object: "model";
+            /** @description Unix seconds: when the list of models last changed. */
+            readonly created: number;
+            /** @enum {string} */
+            readonly owned_by: "lehr";
+            /** @description What it is for, in a sentence for people. */
+            readonly description?: string | undefined;
+            /** @description Runs the jobs of its task that name no model. */
+            readonly default: boolean;
+            readonly versions: readonly {
+                readonly version: string;
+                /** @description Share of the jobs that name no version. */
+                readonly weight: number;
+            }[];
+            /** @enum {string} */
+            readonly task: "picture-transform";
+            /**
+             * @description What it gives: a picture, a mask (a grey value per pixel), or labels with scores.
+             * @enum {string}
+             */
+            readonly result: "picture" | "mask" | "class";
+            /** @description How many times as wide and high a picture becomes. */
+            readonly scale: number;
+            readonly limits: {
+                /** @description Of the picture that is sent. */
+                readonly max_pixels: number;
+            };
         };
         readonly File: {
             readonly id: string;
@@ -1818,7 +1865,7 @@ export interface components {
         readonly Queue: {
             readonly name: string;
             /** @enum {string} */
-            readonly task: "diffusion" | "whisper" | "text";
+            readonly task: "diffusion" | "whisper" | "text" | "transform";
             /** @description `name@version`. */
             readonly model: string;
             readonly waiting: number;
@@ -1879,7 +1926,7 @@ export interface components {
                 readonly worker: string;
                 readonly queue: string;
                 /** @enum {string} */
-                readonly task: "diffusion" | "whisper" | "text";
+                readonly task: "diffusion" | "whisper" | "text" | "transform";
                 /** @description `name@version`. */
                 readonly model: string;
                 /** @description Of pictures. */
@@ -1915,7 +1962,7 @@ export interface components {
                 readonly queues: readonly {
                     readonly queue: string;
                     /** @enum {string} */
-                    readonly task: "diffusion" | "whisper" | "text";
+                    readonly task: "diffusion" | "whisper" | "text" | "transform";
                     readonly model: string;
                     readonly size: {
                         readonly width: number;
@@ -2388,7 +2435,7 @@ export interface components {
                 readonly job: string;
                 readonly tenant: string;
                 /** @enum {string} */
-                readonly type: "text-to-image" | "speech-to-text" | "speech-to-image" | "text-embedding" | "text-classification" | "fill-mask" | "token-classification" | "workflow";
+                readonly type: "text-to-image" | "speech-to-text" | "speech-to-image" | "text-embedding" | "text-classification" | "fill-mask" | "token-classification" | "picture-transform" | "workflow";
                 readonly model: string;
                 /** @enum {string} */
                 readonly code: "invalid-request" | "unauthenticated" | "forbidden" | "not-found" | "model-not-found" | "method-not-allowed" | "too-slow" | "conflict" | "gone" | "too-large" | "unsupported-media" | "invalid-input" | "idempotency-mismatch" | "rate-limited" | "overloaded" | "unavailable" | "hold-expired" | "internal" | "engine-crashed" | "engine-failed" | "numeric-error" | "out-of-memory" | "model-unavailable" | "storage-failed" | "attempts-exhausted" | "run-too-long" | "deadline-exceeded" | "invalid-audio" | "node-failed";
@@ -2517,7 +2564,7 @@ export interface operations {
         readonly parameters: {
             readonly query?: {
                 readonly status?: "queued" | "running" | "succeeded" | "failed" | "canceled" | "expired";
-                readonly type?: "text-to-image" | "speech-to-text" | "speech-to-image" | "text-embedding" | "text-classification" | "fill-mask" | "token-classification" | "workflow";
+                readonly type?: "text-to-image" | "speech-to-text" | "speech-to-image" | "text-embedding" | "text-classification" | "fill-mask" | "token-classification" | "picture-transform" | "workflow";
                 /** @description `name` or `name@version`. */
                 readonly model?: string;
                 readonly limit?: number;

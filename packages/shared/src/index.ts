@@ -74,8 +74,10 @@ export {
   type ModelRef,
   parseGroupQueueName,
   SLUG,
+  TASKS,
   type Task,
   type TextGroup,
+  type TransformGroup,
   type WhisperGroup,
 } from './contracts/group.ts';
 export { type Hires, passesOf } from './contracts/hires.ts';
@@ -86,6 +88,7 @@ export * from './contracts/media-source.ts';
 export * from './contracts/model.ts';
 export * from './contracts/operations.ts';
 export { type Expand, editStrength, MASK_FILLS, type MaskFill } from './contracts/picture-edit.ts';
+export * from './contracts/picture-transform.ts';
 export * from './contracts/problem.ts';
 export type { PromptSyntax } from './contracts/prompts/weighted-prompt.ts';
 export * from './contracts/queue.ts';
@@ -124,7 +127,14 @@ export { LANGUAGE_NAMES } from './contracts/transcripts/language-names.ts';
 export * from './contracts/webhook-request.ts';
 export * from './contracts/webhooks.ts';
 export * from './contracts/workflow.ts';
-export { estimateTokens, type LaneSpeed, laneSpeed, speechCostMs, textCostMs } from './fleet/costs.ts';
+export {
+  estimateTokens,
+  type LaneSpeed,
+  laneSpeed,
+  speechCostMs,
+  textCostMs,
+  transformCostMs,
+} from './fleet/costs.ts';
 export {
   countWorkers,
   forgetApiProcess,
@@ -185,6 +195,7 @@ export {
   parseRegistry,
   Registry,
   type TextModelEntry,
+  type TransformModelEntry,
   type WhisperModelEntry,
 } from './models/registry.ts';
 export { type Plan, type PlannedNode, planWorkflow } from './queue/workflow/plan.ts';

@@ -101,6 +101,10 @@ function presentModel(entry: ModelEntry, created: number, fleet: readonly Worker
   if (entry.task === 'text') {
     return { ...model, task: 'text', tasks: entry.tasks, limits: entry.limits };
   }
+  if (entry.task === 'transform') {
+    const { result, scale, limits } = entry;
+    return { ...model, task: 'picture-transform', result, scale, limits };
+  }
   const { family, defaults, samplers } = entry;
   const tokens = maxPromptTokens(entry, fleet);
   const limits = { ...entry.limits, ...(tokens !== undefined && { max_prompt_tokens: tokens }) };

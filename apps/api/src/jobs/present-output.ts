@@ -1,4 +1,4 @@
-/** The outputs of a job as the API shows them: pictures as freshly signed links, transcripts as text, results of texts as they are. */
+/** The outputs of a job as the API shows them: pictures as freshly signed links, transcripts as text, results of texts and labels as they are. */
 import {
   type Clock,
   type JobOutputs,
@@ -28,8 +28,12 @@ export class OutputPresenter {
   }
 
   /** `brief` leaves out what must be read from the store: the segments of a long transcript; a stored result of texts becomes a link. */
-  async outputs({ images, transcript, text, ...cuts }: JobOutput, brief: boolean): Promise<JobOutputs> {
+  async outputs(
+    { images, transcript, text, labels, ...cuts }: JobOutput,
+    brief: boolean,
+  ): Promise<JobOutputs> {
     if (text) return this.#text(text, brief);
+    if (labels) return { labels: [labels] };
     const hasImages = images.length > 0 || !transcript;
     const base: JobOutputs = hasImages ? { images: await this.#images(images), ...cuts } : {};
     return transcript ? { ...base, ...(await this.#transcript(transcript, brief)) } : base;

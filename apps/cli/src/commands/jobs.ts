@@ -20,7 +20,7 @@ export const jobs = defineCommand({
     type: {
       type: 'string',
       value: 'TYPE',
-      help: 'text-to-image, speech-to-text, speech-to-image, text-embedding, text-classification, fill-mask, token-classification or workflow.',
+      help: 'text-to-image, speech-to-text, speech-to-image, text-embedding, text-classification, fill-mask, token-classification, picture-transform or workflow.',
     },
     model: { type: 'string', short: 'm', value: 'NAME', help: 'Model, or model@version.' },
     limit: { type: 'string', value: 'N', help: `The largest number of jobs. Default: ${DEFAULT_LIMIT}.` },

@@ -22,7 +22,7 @@ export const belt = {
   waitingIn: (name: string, count: number) => `${name}: ${count} waiting`,
   nameOf: (model: string, width?: number, height?: number) =>
     width === undefined ? model : `${model}, ${width} × ${height}`,
-  tasks: { diffusion: 'Pictures', whisper: 'Speech', text: 'Texts' },
+  tasks: { diffusion: 'Pictures', whisper: 'Speech', text: 'Texts', transform: 'Transformed pictures' },
   noneWaits: 'Nothing waits',
   noLane: 'Waits for a turn on a worker',
   idle: 'Nothing runs here now',

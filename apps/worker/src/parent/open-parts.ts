@@ -154,7 +154,9 @@ export function modelsToOpen(registry: Registry, tasks: readonly Task[], places:
   return registry.models
     .filter((model) => tasks.includes(model.task))
     .flatMap((model) =>
-      model.versions.map((version): ModelToOpen => {
+      model.versions.flatMap((version): ModelToOpen | [] => {
+        // No engine opens them yet.
+        if (model.task === 'transform') return [];
         const location = {
           ref: `${model.name}@${version.version}`,
           folder: versionFolder(version, places),

@@ -1,5 +1,6 @@
 /** What Lehr is doing now: the workers, the running batches with their samples, and who waits. */
 import { z } from 'zod';
+import { TASKS } from './group.ts';
 import { PRIORITY_CLASSES } from './job.ts';
 
 const count = z.int().nonnegative();
@@ -14,7 +15,7 @@ const RunningSampleSchema = z.object({
 const ActivityLaneSchema = z.object({
   worker: z.string(),
   queue: z.string(),
-  task: z.enum(['diffusion', 'whisper', 'text']),
+  task: z.enum(TASKS),
   model: z.string().meta({ description: '`name@version`.' }),
   size: z.object({ width: count, height: count }).nullable().meta({ description: 'Of pictures.' }),
   rows: count.meta({ description: 'A picture with guidance has two rows.' }),
@@ -49,7 +50,7 @@ const ActivityWorkerSchema = z.object({
 
 const WaitingQueueSchema = z.object({
   queue: z.string(),
-  task: z.enum(['diffusion', 'whisper', 'text']),
+  task: z.enum(TASKS),
   model: z.string(),
   size: z.object({ width: count, height: count }).nullable(),
   jobs: z.object({ interactive: count, standard: count, bulk: count }),

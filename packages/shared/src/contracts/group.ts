@@ -38,19 +38,32 @@ export interface TextGroup {
   readonly model: ModelRef;
 }
 
-export type Group = DiffusionGroup | WhisperGroup | TextGroup;
-export type Task = Group['task'];
+/** All jobs of a model that transforms pictures: its engine batches tiles, which have one size. */
+export interface TransformGroup {
+  readonly task: 'transform';
+  readonly model: ModelRef;
+}
+
+export type Group = DiffusionGroup | WhisperGroup | TextGroup | TransformGroup;
+
+export const TASKS = [
+  'diffusion',
+  'whisper',
+  'text',
+  'transform',
+] as const satisfies readonly Group['task'][];
+export type Task = (typeof TASKS)[number];
 
 /** Names of models and versions, in the registry and so in queue names. */
 export const SLUG = /^[a-z0-9][a-z0-9._-]{0,63}$/;
 
 const DIFFUSION =
   /^diffusion\.(?<name>[^@]+)@(?<version>[^@]+)\.(?<width>\d+)x(?<height>\d+)(?:~(?<steps>\d+)~(?<sampler>[a-z0-9_]+)~(?<guidance>\d+(?:\.\d+)?))?$/;
-const WHOLE_MODEL = /^(?<task>whisper|text)\.(?<name>[^@]+)@(?<version>[^@]+)$/;
+const WHOLE_MODEL = /^(?<task>whisper|text|transform)\.(?<name>[^@]+)@(?<version>[^@]+)$/;
 
 export const formatModelRef = (model: ModelRef): string => `${model.name}@${model.version}`;
 
-/** `diffusion.sd-turbo@1.512x512`, `whisper.tiny@1`, `text.minilm@1`; an aligned group adds `~steps~sampler~guidance`. */
+/** `diffusion.sd-turbo@1.512x512`, `whisper.tiny@1`, `text.minilm@1`, `transform.esrgan@1`; an aligned group adds `~steps~sampler~guidance`. */
 export function groupQueueName(group: Group): string {
   const model = formatModelRef(group.model);
   if (group.task !== 'diffusion') return `${group.task}.${model}`;
@@ -75,6 +88,7 @@ export function parseGroupQueueName(queue: string): Group | undefined {
       : shape;
   }
   const whole = WHOLE_MODEL.exec(queue)?.groups;
-  const task = whole?.task === 'text' ? 'text' : 'whisper';
-  return whole && { task, model: { name: whole.name, version: whole.version } };
+  const task = TASKS.find((each) => each === whole?.task);
+  if (!whole || task === undefined || task === 'diffusion') return undefined;
+  return { task, model: { name: whole.name, version: whole.version } };
 }

@@ -12,6 +12,7 @@ export const JOB_TYPES = [
   'speech-to-text',
   'speech-to-image',
   ...TEXT_JOB_TYPES,
+  'picture-transform',
   'workflow',
 ] as const;
 export type JobType = (typeof JOB_TYPES)[number];
@@ -93,6 +94,19 @@ export const TextTimingsSchema = z
   .meta({ id: 'TextTimings' });
 export type TextTimings = z.output<typeof TextTimingsSchema>;
 
+/** How long each part of a picture-transform job took, ms. They sum to `total_ms`. */
+export const TransformTimingsSchema = z
+  .object({
+    queued: z.number().meta({ description: 'From the request until a worker took the job.' }),
+    fetch: z.number().meta({ description: 'Fetching the picture and decoding it into pixels.' }),
+    wait: z.number().meta({ description: 'From then until its first tile entered the graph.' }),
+    run: z.number().meta({ description: 'From then until its last tile was done.' }),
+    encode: z.number().meta({ description: 'Encoding the result into a file; of labels 0.' }),
+    upload: z.number().meta({ description: 'Writing the file to the store; of labels 0.' }),
+  })
+  .meta({ id: 'TransformTimings' });
+export type TransformTimings = z.output<typeof TransformTimingsSchema>;
+
 /** How long each part of a workflow took, ms; its nodes have their own timings. They sum to `total_ms`. */
 export const WorkflowTimingsSchema = z
   .object({
@@ -108,10 +122,16 @@ export const JobMetricsSchema = z
     total_ms: z.number(),
     batch_size: z.number().nullable().meta({
       description:
-        "Mean number of samples, windows or texts that shared this job's graph runs; null for a workflow.",
+        "Mean number of samples, windows, texts or tiles that shared this job's graph runs; null for a workflow.",
     }),
     worker: z.string().nullable(),
-    timings: z.union([TimingsSchema, SpeechTimingsSchema, TextTimingsSchema, WorkflowTimingsSchema]),
+    timings: z.union([
+      TimingsSchema,
+      SpeechTimingsSchema,
+      TextTimingsSchema,
+      TransformTimingsSchema,
+      WorkflowTimingsSchema,
+    ]),
     device_ms: z
       .number()
       .optional()
@@ -128,7 +148,7 @@ export type JobMetrics = z.output<typeof JobMetricsSchema>;
 export const ProgressSchema = z
   .object({
     fraction: z.number().min(0).max(1),
-    stage: z.enum(['text', 'denoise', 'decode', 'upload', 'audio', 'transcribe', 'nodes']),
+    stage: z.enum(['text', 'denoise', 'decode', 'upload', 'audio', 'transcribe', 'transform', 'nodes']),
     step: z.int().nonnegative(),
     steps: z.int().positive(),
   })
@@ -155,7 +175,7 @@ export const ImageSchema = z
     height: z.int(),
     bytes: z.int(),
     sha256: z.string(),
-    seed: z.int(),
+    seed: z.int().optional().meta({ description: 'Of a picture that was drawn.' }),
     latent_url: z.url().optional().meta({
       description: 'Of a picture with `denoising_end`: its latent as a safetensors file, signed as `url` is.',
     }),
@@ -163,7 +183,7 @@ export const ImageSchema = z
   })
   .meta({ id: 'Image' });
 
-/** The output of a job: images, a transcript, or both; or the result of a text task. */
+/** The output of a job: images, a transcript, or both; the result of a text task; or the labels of a picture. */
 export const JobOutputsSchema = z
   .object({
     images: z.array(ImageSchema).optional(),

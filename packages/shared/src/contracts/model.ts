@@ -1,6 +1,7 @@
 /** An offered model. */
 import { z } from 'zod';
 import { DIFFUSION_FAMILIES } from './diffusion-family.ts';
+import { TRANSFORM_RESULTS } from './picture-transform.ts';
 import { TEXT_JOB_TYPES } from './text.ts';
 import { PromptSyntaxSchema, SamplerNameSchema } from './text-to-image.ts';
 
@@ -69,7 +70,17 @@ const TextModelSchema = z.object({
   limits: z.object({ max_texts: z.int().meta({ description: 'Texts of one job.' }) }),
 });
 
+const TransformModelSchema = z.object({
+  ...model,
+  task: z.literal('picture-transform'),
+  result: z.enum(TRANSFORM_RESULTS).meta({
+    description: 'What it gives: a picture, a mask (a grey value per pixel), or labels with scores.',
+  }),
+  scale: z.number().meta({ description: 'How many times as wide and high a picture becomes.' }),
+  limits: z.object({ max_pixels: z.int().meta({ description: 'Of the picture that is sent.' }) }),
+});
+
 export const ModelSchema = z
-  .discriminatedUnion('task', [PictureModelSchema, SpeechModelSchema, TextModelSchema])
+  .discriminatedUnion('task', [PictureModelSchema, SpeechModelSchema, TextModelSchema, TransformModelSchema])
   .meta({ id: 'Model' });
 export type Model = z.output<typeof ModelSchema>;

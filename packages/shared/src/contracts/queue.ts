@@ -1,5 +1,6 @@
 /** The group queues: how full they are, which workers serve them, and whether new jobs are taken. */
 import { z } from 'zod';
+import { TASKS } from './group.ts';
 import { PRIORITY_CLASSES } from './job.ts';
 
 /**
@@ -21,7 +22,7 @@ const breaker = z.enum(BREAKER_STATES).meta({
 export const QueueSchema = z
   .object({
     name: z.string().meta({ example: 'diffusion.tiny-diffusion@1.64x64' }),
-    task: z.enum(['diffusion', 'whisper', 'text']),
+    task: z.enum(TASKS),
     model: z.string().meta({ description: '`name@version`.' }),
     waiting: z.int().nonnegative(),
     running: z.int().nonnegative(),

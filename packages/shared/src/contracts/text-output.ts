@@ -30,12 +30,13 @@ export const EntitySchema = z
 export type Entity = z.output<typeof EntitySchema>;
 
 const perText = 'One list per text, in the order of the request';
+const perTextOrPicture = `${perText}; of a picture one list`;
 
 /** All tasks but embeddings have the same results on the wire and in the record. */
 const lists = {
   labels: z
     .array(z.array(LabelScoreSchema))
-    .meta({ description: `Text classification. ${perText}, best first.` }),
+    .meta({ description: `Text classification, and classes of a picture. ${perTextOrPicture}, best first.` }),
   fills: z
     .array(z.array(z.array(FillSchema)))
     .meta({ description: `Fill-mask. ${perText}; in it one list per mask, best first.` }),

@@ -1,7 +1,8 @@
 import { expect, test } from 'vitest';
 import { groupQueueName, parseGroupQueueName } from '../contracts/group.ts';
+import { rowsOfTransform, scaledSize, sizeProblem } from '../contracts/picture-transform.ts';
 import { parseRegistry } from '../models/registry.ts';
-import { estimateTokens, speechCostMs, textCostMs } from './costs.ts';
+import { estimateTokens, speechCostMs, textCostMs, transformCostMs } from './costs.ts';
 
 const QUEUE = 'whisper.base@1';
 const lanes = [{ queue: QUEUE, row_steps_per_s: 5 }];
@@ -24,10 +25,30 @@ test('A text job costs its tokens at the measured speed, and at least a millisec
   expect(textCostMs(1, 10_000)).toBe(1);
 });
 
-test('All jobs of a text model wait in one group, whose name is read back', () => {
-  const group = { task: 'text', model: { name: 'minilm', version: '1' } } as const;
-  expect(groupQueueName(group)).toBe('text.minilm@1');
-  expect(parseGroupQueueName('text.minilm@1')).toEqual(group);
+test.each(['text', 'transform'] as const)(
+  'All jobs of a model of the task %s wait in one group, whose name is read back',
+  (task) => {
+    const group = { task, model: { name: 'minilm', version: '1' } } as const;
+    expect(groupQueueName(group)).toBe(`${task}.minilm@1`);
+    expect(parseGroupQueueName(`${task}.minilm@1`)).toEqual(group);
+  },
+);
+
+test('A transformed picture costs its tiles at the measured speed; a mask or a class is one row of any picture', () => {
+  const size = { width: 1000, height: 257 };
+  expect(transformCostMs(rowsOfTransform('picture', size), 4)).toBe(2000);
+  expect(transformCostMs(rowsOfTransform('mask', size), 4)).toBe(250);
+  expect(rowsOfTransform('picture', { width: 1, height: 1 })).toBe(1);
+});
+
+test('A picture is refused when it has more pixels than its model takes, or would become one that no job makes', () => {
+  const maxPixels = 4 * 1024 * 1024;
+  expect(sizeProblem({ width: 2048, height: 2048 }, 4, maxPixels)).toBeUndefined();
+  expect(sizeProblem({ width: 2049, height: 2048 }, 1, maxPixels)).toBe(
+    'has 2049x2048 pixels; the model takes at most 4194304',
+  );
+  expect(sizeProblem({ width: 2048, height: 2048 }, 4.1, maxPixels)).toContain('would become 8397x8397');
+  expect(scaledSize({ width: 3, height: 1 }, 0.1)).toEqual({ width: 1, height: 1 });
 });
 
 const registry = parseRegistry(`

@@ -1,5 +1,6 @@
 /**
- * What speech and text jobs cost: for the API, which admits them by bytes and characters, and the worker, which knows seconds and tokens.
+ * What jobs of speech, texts and transformed pictures cost: for the API, which admits them by bytes, characters and sizes where it knows them,
+ * and the worker, which knows seconds, tokens and tiles.
  */
 import type { TextItem } from '../contracts/text.ts';
 import type { WorkerStatus } from './fleet.ts';
@@ -43,6 +44,13 @@ export function estimateTokens(texts: readonly TextItem[]): number {
 /** Estimated engine ms, at least 1; `tokensPerS` is the measured speed of the group. A row-step of text is one token. */
 export const textCostMs = (tokens: number, tokensPerS: number = DEFAULT_TOKENS_PER_S): number =>
   Math.max(1, Math.round((tokens / tokensPerS) * 1000));
+
+/** Tiles of 256x256 per second of a small upscaler (ESRGAN's compact form, fp32) on two cores. */
+const DEFAULT_TILES_PER_S = 2;
+
+/** Estimated engine ms, at least 1; `tilesPerS` is the measured speed of the group. A row-step of a transformed picture is one tile. */
+export const transformCostMs = (tiles: number, tilesPerS: number = DEFAULT_TILES_PER_S): number =>
+  Math.max(1, Math.round((tiles / tilesPerS) * 1000));
 
 export type LaneSpeed = Pick<WorkerStatus['lanes'][number], 'queue' | 'row_steps_per_s'>;
 

@@ -7,6 +7,7 @@ import { z } from 'zod';
 import type { WorkerId } from '../base/ids.ts';
 import { known, parsedStored } from '../base/other-versions.ts';
 import { OWN_VERSION } from '../base/version.ts';
+import { TASKS } from '../contracts/group.ts';
 import { reasonOf, SCHEMA_VERSION, type Unreadable, UnreadableList } from '../records/unreadable.ts';
 import type { Keys, Redis } from '../redis/index.ts';
 
@@ -29,7 +30,7 @@ export type WorkerVersion = z.output<typeof WorkerVersionSchema>;
 export const WorkerStatusSchema = WorkerVersionSchema.extend({
   id: z.custom<WorkerId>((value) => typeof value === 'string'),
   started_at: z.number(),
-  tasks: known(z.enum(['diffusion', 'whisper', 'text'])),
+  tasks: known(z.enum(TASKS)),
   draining: z.boolean(),
   /** Why the worker is in quarantine and claims no jobs, in a sentence; absent while it is not. */
   quarantined: z.string().optional(),

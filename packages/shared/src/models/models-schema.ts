@@ -2,6 +2,7 @@
 import { z } from 'zod';
 import { DIFFUSION_FAMILIES } from '../contracts/diffusion-family.ts';
 import { SLUG } from '../contracts/group.ts';
+import { MAX_SCALE, TRANSFORM_RESULTS } from '../contracts/picture-transform.ts';
 import { MAX_TEXTS, TEXT_JOB_TYPES } from '../contracts/text.ts';
 import { ClipSkipSchema, PromptSyntaxSchema, SamplerNameSchema } from '../contracts/text-to-image.ts';
 import { parseSource, VARIANT } from './cache/source.ts';
@@ -149,11 +150,66 @@ const TextModelSchema = z.strictObject({
     .prefault({ max_texts: MAX_TEXTS }),
 });
 
+const channelFactors = z.array(z.number()).refine(({ length }) => length === 1 || length === 3, {
+  message: 'must be one number, or three',
+});
+
+/** How pixels become the graph's input. A field that is absent is as in preprocessor_config.json. */
+const GraphInputSchema = z
+  .strictObject({
+    /** Pixels of the graph's input, when it takes one size. */
+    width: z.int().positive().max(8192),
+    height: z.int().positive().max(8192),
+    /** Width and height must be multiples of this. */
+    multiple: z.int().positive().max(1024),
+    /** A value of 0 to 255 is multiplied by this first; then `mean` is subtracted, and the rest divided by `std`. */
+    rescale: z.number().positive(),
+    mean: channelFactors,
+    std: channelFactors.refine((each) => each.every((value) => value > 0), 'must be above 0'),
+    channels: z.enum(['rgb', 'bgr', 'grey']),
+  })
+  .partial();
+
+const TransformModelSchema = z
+  .strictObject({
+    ...shape,
+    task: z.literal('transform'),
+    /** What its graph gives. */
+    result: z.enum(TRANSFORM_RESULTS),
+    /** Of result picture: how many times as wide and high as its input. */
+    scale: z.number().min(1).max(MAX_SCALE).default(1),
+    /** Absent: preprocessor_config.json of the folder says it, else values of 0 to 1 in RGB and any size. */
+    input: GraphInputSchema.optional(),
+    /** Of result class: in the order of the graph's scores. Absent: those of config.json. */
+    labels: z.array(z.string().min(1).max(200)).min(1).optional(),
+    variant: graphVariant,
+    limits: z
+      .strictObject({
+        /** Of the picture that is sent. */
+        max_pixels: z.int().positive(),
+      })
+      .partial()
+      .prefault({}),
+  })
+  .superRefine(({ result, scale, labels }, context) => {
+    const fault = (field: string, detail: string): void =>
+      context.addIssue({ code: 'custom', path: [field], message: `${detail}; this model gives: ${result}` });
+    if (scale !== 1 && result !== 'picture') fault('scale', 'is for models that give a picture');
+    if (labels !== undefined && result !== 'class') fault('labels', 'are for models that give a class');
+  });
+
 /** The content of models.yaml. */
 export const ModelsFileSchema = z
   .strictObject({
     models: z
-      .array(z.discriminatedUnion('task', [DiffusionModelSchema, WhisperModelSchema, TextModelSchema]))
+      .array(
+        z.discriminatedUnion('task', [
+          DiffusionModelSchema,
+          WhisperModelSchema,
+          TextModelSchema,
+          TransformModelSchema,
+        ]),
+      )
       .min(1),
   })
   .superRefine(({ models }, context) => {
@@ -173,4 +229,7 @@ export const ModelsFileSchema = z
 export type DiffusionModelText = z.output<typeof DiffusionModelSchema>;
 export type WhisperModelEntry = z.output<typeof WhisperModelSchema>;
 export type TextModelEntry = z.output<typeof TextModelSchema>;
+export type ModelText = z.output<typeof ModelsFileSchema>['models'][number];
+/** A model that transforms pictures as it is written; what it gives says what is absent. */
+export type TransformModelText = z.output<typeof TransformModelSchema>;
 export type ModelVersion = z.output<typeof VersionSchema>;

@@ -156,3 +156,29 @@ test.each([
 ])('Names and aliases that clash are a fault of models.yaml: %s, %s', (first, second, fault) => {
   expect(() => parseRegistry(TWO(first, second))).toThrow(fault);
 });
+
+const transformOf = (fields: string) =>
+  parseRegistry(
+    `models: [{ name: m, task: transform, versions: [{ version: "1", path: m }], ${fields} }]`,
+  ).resolve('transform', 'm', 0).model;
+
+test('A model that transforms pictures takes four million pixels where it is run in tiles, and sixteen where it is run once', () => {
+  expect(transformOf('result: picture, scale: 4')).toMatchObject({
+    scale: 4,
+    limits: { max_pixels: 2 ** 22 },
+  });
+  expect(transformOf('result: mask')).toMatchObject({ scale: 1, limits: { max_pixels: 2 ** 24 } });
+  expect(transformOf('result: class, limits: { max_pixels: 9 }').limits).toEqual({ max_pixels: 9 });
+});
+
+test.each([
+  ['scale: 2', 'models.0.result: Invalid option'],
+  ['result: mask, scale: 2', 'models.0.scale: is for models that give a picture; this model gives: mask'],
+  ['result: picture, scale: 9', 'models.0.scale: Too big'],
+  ['result: picture, labels: [cat]', 'models.0.labels: are for models that give a class'],
+  ['result: class, input: { mean: [1, 2] }', 'models.0.input.mean: must be one number, or three'],
+  ['result: class, input: { std: [0] }', 'models.0.input.std: must be above 0'],
+  ['result: class, input: { colour: rgb }', 'models.0.input: Unrecognized key'],
+])('What a model cannot be is a fault of models.yaml: %s', (fields, fault) => {
+  expect(() => transformOf(fields)).toThrow(fault);
+});

@@ -11,8 +11,10 @@ import { type GuidanceKind, SAMPLER_NAMES, type SamplerName } from '../contracts
 import {
   type DiffusionModelText,
   ModelsFileSchema,
+  type ModelText,
   type ModelVersion,
   type TextModelEntry,
+  type TransformModelText,
   type WhisperModelEntry,
 } from './models-schema.ts';
 
@@ -29,7 +31,10 @@ export interface DiffusionModelEntry extends Omit<DiffusionModelText, 'defaults'
   readonly limits: Required<DiffusionModelText['limits']>;
   readonly samplers: SamplerName[];
 }
-export type ModelEntry = DiffusionModelEntry | WhisperModelEntry | TextModelEntry;
+export interface TransformModelEntry extends Omit<TransformModelText, 'limits'> {
+  readonly limits: Required<TransformModelText['limits']>;
+}
+export type ModelEntry = DiffusionModelEntry | WhisperModelEntry | TextModelEntry | TransformModelEntry;
 type ModelOf<Task extends ModelEntry['task']> = Extract<ModelEntry, { task: Task }>;
 
 export class Registry {
@@ -121,7 +126,7 @@ export function parseRegistry(
   if (parsed.success) {
     const { models } = parsed.data;
     return new Registry(
-      models.map((model) => (model.task === 'diffusion' ? complete(model, readFamily) : model)),
+      models.map((model) => completed(model, readFamily)),
       changedAtS,
     );
   }
@@ -132,6 +137,19 @@ export function parseRegistry(
     cause: parsed.error,
   });
 }
+
+function completed(model: ModelText, readFamily: ReadFamily): ModelEntry {
+  if (model.task === 'diffusion') return complete(model, readFamily);
+  return model.task === 'transform' ? completeTransform(model) : model;
+}
+
+/** Pixels of the picture that is sent: a picture is made of many tiles; a mask or a class is one row of any picture. */
+const MAX_TRANSFORMED_PIXELS = { picture: 4, mask: 16, class: 16 };
+
+const completeTransform = (model: TransformModelText): TransformModelEntry => ({
+  ...model,
+  limits: { max_pixels: MAX_TRANSFORMED_PIXELS[model.result] * 1024 * 1024, ...model.limits },
+});
 
 function complete(model: DiffusionModelText, readFamily: ReadFamily): DiffusionModelEntry {
   const { path } = model.versions[0];

@@ -30,7 +30,7 @@ import {
   ProgressSchema,
 } from '../contracts/job.ts';
 import { TranscriptSchema } from '../contracts/speech-to-text.ts';
-import { StoredTextOutputSchema } from '../contracts/text-output.ts';
+import { LabelScoreSchema, StoredTextOutputSchema } from '../contracts/text-output.ts';
 import { PromptLengthsSchema } from '../contracts/text-to-image.ts';
 
 /** Per move: the states it may start from, and the state it leads to. transition.lua is loaded with this table. */
@@ -91,7 +91,8 @@ const StoredImageSchema = z.object({
   height: z.int(),
   bytes: z.int(),
   sha256: z.string(),
-  seed: z.int(),
+  /** Of a picture that was drawn. */
+  seed: z.int().optional(),
   /** The key of its latent, when it stopped early. */
   latent: z.string().optional(),
 });
@@ -108,6 +109,8 @@ export const JobOutputSchema = z.object({
   ...PromptLengthsSchema.shape,
   transcript: StoredTranscriptSchema.optional(),
   text: StoredTextOutputSchema.optional(),
+  /** Of a model that classifies pictures, best first. */
+  labels: z.array(LabelScoreSchema).optional(),
 });
 export type JobOutput = z.output<typeof JobOutputSchema>;
 

@@ -13,7 +13,7 @@ export const PARAMETERS = 'parameters';
 const NEGATIVE = 'Negative prompt:';
 
 /** `model`: its name, or `name@version`. */
-export function infotextOf(input: TextToImageInput, seed: number, model: string): string {
+export function infotextOf(input: TextToImageInput, seed: number | undefined, model: string): string {
   const { name, scheduler } = webUiNames(input.sampler);
   const fields: readonly (readonly [string, string | number | undefined])[] = [
     ['Steps', input.steps],

@@ -63,6 +63,9 @@ function typeOfPipeline(name: string): CallType {
 /** A call without a pipeline is of the first task of its model. */
 function typeOf(entry: ModelEntry): CallType {
   if (entry.task === 'text') return entry.tasks[0];
+  if (entry.task === 'transform') {
+    throw new LehrError('not-found', `${entry.name} transforms pictures, which is a job of POST /v1/jobs.`);
+  }
   return entry.task === 'whisper' ? 'speech-to-text' : 'text-to-image';
 }
 

@@ -3,8 +3,10 @@ import { z } from '@hono/zod-openapi';
 import {
   FillMaskRequestSchema,
   formatModelRef,
+  LabelScoreSchema,
   LehrError,
   type ModelEntry,
+  PictureTransformRequestSchema,
   type Registry,
   SpeechToTextRequestSchema,
   TextClassificationRequestSchema,
@@ -102,6 +104,7 @@ type JsonSchema = Record<string, unknown>;
 const REQUESTS = {
   'text-to-image': TextToImageRequestSchema,
   'speech-to-text': SpeechToTextRequestSchema,
+  'picture-transform': PictureTransformRequestSchema,
   'text-embedding': TextEmbeddingRequestSchema,
   'text-classification': TextClassificationRequestSchema,
   'fill-mask': FillMaskRequestSchema,
@@ -126,8 +129,13 @@ function inputSchema(entry: ModelEntry): JsonSchema {
 }
 
 /** As `output` of a prediction. */
-function outputSchema({ task }: ModelEntry): JsonSchema {
-  if (task === 'diffusion') {
+function outputSchema(entry: ModelEntry): JsonSchema {
+  const { task } = entry;
+  if (task === 'transform' && entry.result === 'class') {
+    const { $schema: _, ...labels } = z.toJSONSchema(z.array(z.array(LabelScoreSchema)));
+    return { title: 'Output', type: 'object', properties: { labels }, required: ['labels'] };
+  }
+  if (task === 'diffusion' || task === 'transform') {
     return { title: 'Output', type: 'array', items: { type: 'string', format: 'uri' } };
   }
   if (task === 'text') {

@@ -28,6 +28,13 @@ const SPEECH = {
   prompt: 'prompt',
   temperature: 'temperature',
 };
+const TRANSFORM = {
+  image: 'image',
+  scale: 'scale',
+  output: 'output',
+  top_k: 'top_k',
+  output_format: 'output_format',
+};
 /** The fields of the text tasks have the native names. */
 const fieldsOf = (...names: readonly string[]): Readonly<Record<string, string>> =>
   Object.fromEntries(names.map((name) => [name, name]));
@@ -42,13 +49,13 @@ export const NATIVE: Readonly<Record<WantedModel['type'], Readonly<Record<string
   'text-to-image': PICTURE,
   'speech-to-text': SPEECH,
   'speech-to-image': { ...PICTURE, ...SPEECH },
+  'picture-transform': TRANSFORM,
   ...TEXT,
 };
 const REPLICATE_NAMES = new Map(
-  Object.entries(Object.assign({}, PICTURE, SPEECH, ...Object.values(TEXT))).map(([name, native]) => [
-    native,
-    name,
-  ]),
+  Object.entries(Object.assign({}, PICTURE, SPEECH, TRANSFORM, ...Object.values(TEXT))).map(
+    ([name, native]) => [native, name],
+  ),
 );
 
 /**

@@ -124,6 +124,8 @@ function outputOf(type: Job['type'], output: Job['output']): unknown {
   switch (type) {
     case 'text-to-image':
       return images;
+    case 'picture-transform':
+      return output?.labels ? { labels: output.labels } : images;
     case 'speech-to-text': {
       const { text, language, duration, segments } = output ?? {};
       return { text, language, duration, segments };

@@ -7,7 +7,7 @@ export const OWNER = 'lehr';
 export interface WantedModel {
   /** `name`, `name@version`, or two of them joined by `+`. */
   readonly model: string;
-  readonly type: 'text-to-image' | 'speech-to-text' | 'speech-to-image' | TextJobType;
+  readonly type: 'text-to-image' | 'speech-to-text' | 'speech-to-image' | 'picture-transform' | TextJobType;
 }
 
 /** The model in the path `/v1/models/{owner}/{name}`. Throws `model-not-found`. */
@@ -50,10 +50,16 @@ function typed(registry: Registry, model: string): WantedModel {
   return { model, type: typeOf(found) };
 }
 
+const NATIVE_TYPES = {
+  diffusion: 'text-to-image',
+  whisper: 'speech-to-text',
+  transform: 'picture-transform',
+} as const;
+
 /** The type of the jobs that predictions of a model make: a prediction names no task, so of a text model it is the first one. */
 export function typeOf(entry: ModelEntry): Exclude<WantedModel['type'], 'speech-to-image'> {
   if (entry.task === 'text') return entry.tasks[0];
-  return entry.task === 'whisper' ? 'speech-to-text' : 'text-to-image';
+  return NATIVE_TYPES[entry.task];
 }
 
 const notFound = (wanted: string): LehrError =>

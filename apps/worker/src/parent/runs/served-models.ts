@@ -80,7 +80,7 @@ export class ServedModels implements LaneDefaults {
   usualRows(queue: string): number {
     const group = parseGroupQueueName(queue);
     const model = group && this.#entries.find(formatModelRef(group.model));
-    if (model?.task === 'whisper') return 1;
+    if (model?.task === 'whisper' || model?.task === 'transform') return 1;
     // A row of a text lane is a token.
     if (model?.task === 'text') return USUAL_TOKENS;
     return rowsPerSample(model?.defaults.guidance ?? Number.POSITIVE_INFINITY, model?.guidance);

@@ -43,6 +43,7 @@ const CONVERSIONS: Readonly<Record<Task, Partial<Record<Precision, Maker>>>> = {
     int8: (folder, options, shown) => convertedText('int8', folder, options, shown),
     fp16: (folder, options, shown) => convertedText('fp16', folder, options, shown),
   },
+  transform: {},
 };
 
 export async function prepare(request: PrepareRequest, settings: ToolSettings): Promise<ToolEvent> {

@@ -1,5 +1,5 @@
 /** What the model commands print, one JSON line each. `lehr models` (apps/cli) reads them. */
-import type { PlainError, TunedSettings } from '@lehr/shared';
+import type { PlainError, Task, TunedSettings } from '@lehr/shared';
 import type { FetchEvent } from '@lehr/shared/model-cache';
 import type { HalvedGraph } from '../../engine/models/converted/convert-diffusion.ts';
 import type { ConvertedText } from '../../engine/models/converted/convert-text.ts';
@@ -25,7 +25,7 @@ export interface GraphCheck {
 export interface ListedModel {
   /** `name@version`; null for a folder of the cache that models.yaml does not name. */
   readonly model: string | null;
-  readonly task: 'diffusion' | 'whisper' | 'text' | null;
+  readonly task: Task | null;
   /** Where it is fetched from; null for a folder of the installation. */
   readonly source: string | null;
   readonly folder: string;
@@ -72,7 +72,7 @@ export type ToolEvent =
   | {
       readonly type: 'checked';
       readonly folder: string;
-      readonly task: 'diffusion' | 'whisper' | 'text';
+      readonly task: Task;
       readonly batching: string;
       readonly graphs: readonly GraphCheck[];
       readonly open_ms: number;

@@ -176,6 +176,11 @@ function asTuned(model: ModelEntry, folder: string): Omit<Found, 'ref'> {
         job: { rows: 1, steps: 1 / RUNS_OF_A_STEP },
         variant: model.variant ?? '',
       };
+    case 'transform':
+      throw new LehrError(
+        'invalid-request',
+        "The model's task is transform; lehr tune is for models of the tasks diffusion, whisper and text.",
+      );
   }
 }
 

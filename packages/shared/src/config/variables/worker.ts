@@ -1,5 +1,6 @@
 /** Variables of the worker. */
 import { z } from 'zod';
+import { TASKS } from '../../contracts/group.ts';
 import { httpUrl, port, positive, whole } from './every-program.ts';
 
 export const WORKER_ENV = {
@@ -10,10 +11,10 @@ export const WORKER_ENV = {
   LEHR_TASKS: z
     .string()
     .regex(
-      /^(diffusion|whisper|text)(,(diffusion|whisper|text))*$/,
-      'must be diffusion, whisper or text, or several of them with commas',
+      new RegExp(`^(${TASKS.join('|')})(,(${TASKS.join('|')}))*$`),
+      `must be one of ${TASKS.join(', ')}, or several of them with commas`,
     )
-    .default('diffusion,whisper,text')
+    .default(TASKS.join(','))
     .meta({ description: 'Which tasks this worker serves.' }),
   LEHR_ROW_CAP: z
     .union([z.literal('auto'), whole.min(1).max(256)], {

@@ -1,6 +1,6 @@
 /** How a pool of workers is scaled: its limits, its target waits, its schedule. The schema of one entry of pools.yaml. */
 import { z } from 'zod';
-import { SLUG } from '../../contracts/group.ts';
+import { SLUG, TASKS } from '../../contracts/group.ts';
 import { PRIORITY_CLASSES } from '../../contracts/job.ts';
 
 const seconds = z.number().nonnegative();
@@ -84,10 +84,7 @@ export const PoolSchema = z
     name: z.string().regex(SLUG, 'must match [a-z0-9][a-z0-9._-]{0,63}'),
     /** Which jobs the workers of the pool run: models (`name`, or `name@version`), or tasks; neither: all. */
     models: z.array(z.string().min(1)).min(1).optional(),
-    tasks: z
-      .array(z.enum(['diffusion', 'whisper', 'text']))
-      .min(1)
-      .optional(),
+    tasks: z.array(z.enum(TASKS)).min(1).optional(),
     ...ScalePolicySchema.shape,
   })
   .refine(({ min, max }) => min <= max, { error: 'min is above max', path: ['min'] })

@@ -6,6 +6,7 @@ import { createHash } from 'node:crypto';
 import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { z } from 'zod';
+import { TASKS } from '../../contracts/group.ts';
 import type { Listing, RemoteFile } from './remote.ts';
 
 export const MANIFEST = 'lehr-model.json';
@@ -16,7 +17,7 @@ const ManifestSchema = z.object({
   /** The commit, or a digest of the list of files. */
   revision: z.string(),
   variant: z.string().optional(),
-  task: z.enum(['diffusion', 'whisper', 'text']),
+  task: z.enum(TASKS),
   fetched_at: z.string(),
   files: z
     .array(
