@@ -31,7 +31,7 @@ test('All faulty variables are reported together, each with its value and what i
     'LEHR_HOLD_S is "500": must be at most 280',
     'LEHR_ROLES is "http,painting": must be http, webhooks, or both with a comma',
     'LEHR_EGRESS_ALLOW is "10.0.0.0/8,not a host": "not a host" is neither a range like 10.1.0.0/16, an address, nor a host name',
-    'LEHR_TASKS is "painting": must be diffusion, whisper or text, or several of them with commas',
+    'LEHR_TASKS is "painting": must be one of diffusion, whisper, text, transform, or several of them with commas',
     'LEHR_ROW_CAP is "many": must be auto or a whole number from 1 to 256',
   ]);
 });
