@@ -5,7 +5,7 @@
  * Bulk samples have lanes apart from those of the other classes. These lanes pause while the others have work, but for a turn now and
  * then (lanes/turns.ts): a pause costs nothing, because the samples stay in memory as they are after their last step.
  */
-import { toPlainError } from '@lehr/shared';
+import { LehrError, toPlainError } from '@lehr/shared';
 import { DiffusionLanes } from './diffusion/lane/diffusion-lanes.ts';
 import type { EngineParts } from './lanes/model-lanes.ts';
 import { isBulkNext, Turns, type TurnTaker } from './lanes/turns.ts';
@@ -56,6 +56,8 @@ export class Engine {
         return this.#lanes.whisper.open(spec);
       case 'text':
         return this.#lanes.text.open(spec);
+      case 'transform':
+        throw cannotTransform();
     }
   }
 
@@ -69,6 +71,7 @@ export class Engine {
     try {
       if (request.task === 'whisper') whisper.submit(request);
       else if (request.task === 'text') text.submit(request);
+      else if (request.task === 'transform') throw cannotTransform();
       else diffusion.submit(request);
     } catch (error) {
       this.#parts.post({ type: 'failed', sample: request.id, failure: toPlainError(error, 'engine-failed') });
@@ -145,6 +148,9 @@ export class Engine {
     return taker && { taker, turns };
   }
 }
+
+const cannotTransform = () =>
+  new LehrError('model-unavailable', 'This engine cannot transform pictures yet.');
 
 const lanesOf = (parts: EngineParts, beside?: Lanes): Lanes => ({
   diffusion: new DiffusionLanes(parts, beside?.diffusion),

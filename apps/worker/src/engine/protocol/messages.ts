@@ -14,10 +14,18 @@ import type {
   TranscribedMessage,
 } from './speech-messages.ts';
 import type { AnsweredMessage, TextAbilities, TextProgressMessage } from './text-messages.ts';
+import type {
+  TransformAbilities,
+  TransformedMessage,
+  TransformInput,
+  TransformProgressMessage,
+  TransformResultKind,
+} from './transform-messages.ts';
 
 export type * from './samples.ts';
 export type * from './speech-messages.ts';
 export type * from './text-messages.ts';
+export type * from './transform-messages.ts';
 export type { GraphReport };
 
 interface FolderToOpen {
@@ -46,7 +54,19 @@ export interface TextToOpen extends FolderToOpen {
   readonly variant?: string;
 }
 
-export type ModelToOpen = DiffusionToOpen | WhisperToOpen | TextToOpen;
+interface TransformToOpen extends FolderToOpen {
+  readonly task: 'transform';
+  /** As of a Whisper model. */
+  readonly variant?: string;
+  readonly result: TransformResultKind;
+  /** Of a model whose result is a picture; 1 when absent. */
+  readonly scale?: number;
+  readonly input?: TransformInput;
+  /** Those of the folder when absent. */
+  readonly labels?: readonly string[];
+}
+
+export type ModelToOpen = DiffusionToOpen | WhisperToOpen | TextToOpen | TransformToOpen;
 
 export interface OpenedModel {
   readonly ref: string;
@@ -74,6 +94,8 @@ export interface OpenedModel {
   readonly whisper?: WhisperAbilities;
   /** Set for a text model. */
   readonly text?: TextAbilities;
+  /** Set for a model that transforms pictures. */
+  readonly transform?: TransformAbilities;
 }
 
 /** A model that could not be opened. The others serve without it. */
@@ -255,6 +277,8 @@ export type FromEngine =
   | TranscribedMessage
   | AnsweredMessage
   | TextProgressMessage
+  | TransformedMessage
+  | TransformProgressMessage
   | { readonly type: 'failed'; readonly sample: SampleId; readonly failure: PlainError }
   /** A cancel took effect; no further message names this sample. */
   | { readonly type: 'canceled'; readonly sample: SampleId };

@@ -1,4 +1,4 @@
-/** What the worker submits to its engine: one picture, one window of audio, or the texts of a job. */
+/** What the worker submits to its engine: one picture to draw or to transform, one window of audio, or the texts of a job. */
 import type { PriorityClass, PromptSyntax, SamplerName, TextItem } from '@lehr/shared';
 
 declare const brand: unique symbol;
@@ -125,4 +125,15 @@ export interface TextSample extends SampleBase {
   readonly work: TextWork;
 }
 
-export type EngineSample = DiffusionSample | WhisperSample | TextSample;
+/** A picture for a graph that makes another picture, a mask or a class of it. */
+interface TransformSample extends SampleBase {
+  readonly task: 'transform';
+  /** RGB, 8 bits, row-major, height x width x 3. */
+  readonly pixels: Uint8Array;
+  readonly width: number;
+  readonly height: number;
+  /** How many labels, of a model whose result is a class. */
+  readonly topK: number;
+}
+
+export type EngineSample = DiffusionSample | WhisperSample | TextSample | TransformSample;
