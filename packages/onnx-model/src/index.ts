@@ -10,6 +10,14 @@ export { fuseForCuda } from './fusion/fuse-for-cuda.ts';
 export { GraphIndex } from './fusion/graph-index.ts';
 export { halfValues, toFloat16, toFloat32 } from './half.ts';
 export {
+  bfloat16ToFloat32,
+  readSafetensors,
+  type SafeTensor,
+  type Safetensors,
+  SafetensorsError,
+  safetensorsHeader,
+} from './safetensors.ts';
+export {
   ATTRIBUTE_TYPE,
   type AttributeProto,
   DATA_TYPE,

@@ -255,7 +255,11 @@ test.each([
     latentFile([4, 4, 8]),
     'holds a latent of [4, 4, 8], and this picture has [4, 8, 8]',
   ],
-  ['half of a latent', latentFile([4, 8, 8]).subarray(0, 500), 'holds a damaged latent'],
+  [
+    'half of a latent',
+    latentFile([4, 8, 8]).subarray(0, 500),
+    'is no latent of Lehr: it ends 636 bytes too early',
+  ],
   ['values that no latent has', latentFile([4, 8, 8], 1e30), 'holds values above 65504'],
   ['values that are not finite', latentFile([4, 8, 8], Number.NaN), 'holds a damaged latent'],
 ])('%s in place of a latent is refused with the field named', async (_, latent, detail) => {
