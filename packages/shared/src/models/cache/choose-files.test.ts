@@ -147,3 +147,21 @@ test('Of a refiner, the second text encoder is taken, and a source without its V
   expect(targets([...refiner, encoder])).toEqual([...refiner, encoder].sort());
   expect(() => targets(refiner)).toThrow('has no vae_encoder/model.onnx');
 });
+
+test('Of a folder that transforms pictures, one graph with its data and the configs are taken', () => {
+  const configs = ['config.json', 'preprocessor_config.json'];
+  const graphs = ['onnx/model.onnx', 'onnx/model.onnx_data', 'onnx/model_fp16.onnx'];
+  const all = [...configs, ...graphs, 'model.safetensors', 'README.md'];
+  expect(chooseFiles(files(...all), undefined).task).toBe('transform');
+  expect(targets(all)).toEqual([...configs, 'onnx/model.onnx', 'onnx/model.onnx_data'].sort());
+  expect(targets(all, 'fp16')).toEqual([...configs, 'onnx/model.onnx'].sort());
+  expect(() => targets(all, 'int4')).toThrow(/no model\.onnx in the variant "int4"/);
+});
+
+test('The only graph of a source without configs becomes model.onnx, with its data beside it', () => {
+  expect(targets(['weights/x4plus.onnx', 'weights/x4plus.onnx.data', 'LICENSE'])).toEqual([
+    'model.onnx',
+    'x4plus.onnx.data',
+  ]);
+  expect(() => targets(['x2.onnx', 'x4.onnx'])).toThrow(/nor one graph.*it has x2\.onnx, x4\.onnx/);
+});

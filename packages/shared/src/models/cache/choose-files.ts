@@ -52,6 +52,9 @@ const TEXT_FILES = [
   'sentence_bert_config.json',
 ];
 const TEXT_NEEDED = ['config.json', 'tokenizer.json'];
+/** Of a model that transforms pictures: its configs, where it has some. */
+const TRANSFORM_FILES = ['config.json', 'preprocessor_config.json'];
+const TRANSFORM_GRAPH = /^(?:onnx\/)?model(?:[._][^/]+)?\.onnx$/;
 const MODULE_CONFIGS = /^\d+_[A-Za-z]+\/config\.json$/;
 /** What an export usually keeps beside its graph. */
 const DATA = /\.(?:onnx_data(?:_\d+)?|data|pb|weights)$/;
@@ -65,6 +68,8 @@ export function chooseFiles(files: readonly RemoteFile[], variant: string | unde
   const byPath: Files = new Map(files.map((file) => [file.path, file]));
   if (byPath.has('model_index.json'))
     return { task: 'diffusion', files: withoutRepeats(diffusionFiles(byPath, variant)) };
+  if (isTransform(byPath))
+    return { task: 'transform', files: withoutRepeats(transformFiles(byPath, variant)) };
   if (byPath.has('preprocessor_config.json'))
     return { task: 'whisper', files: withoutRepeats(whisperFiles(byPath, variant)) };
   if (TEXT_NEEDED.every((path) => byPath.has(path)))
@@ -72,7 +77,7 @@ export function chooseFiles(files: readonly RemoteFile[], variant: string | unde
   const seen = files.slice(0, 5).map(({ path }) => path);
   throw new LehrError(
     'model-unavailable',
-    `The source has neither a model_index.json (Stable Diffusion) nor a preprocessor_config.json (Whisper) nor config.json and tokenizer.json (text models); it has ${seen.join(', ') || 'no files'}.`,
+    `The source has neither a model_index.json (Stable Diffusion) nor a preprocessor_config.json (Whisper) nor config.json and tokenizer.json (text models), nor one graph (models that transform pictures); it has ${seen.join(', ') || 'no files'}.`,
   );
 }
 
@@ -135,6 +140,28 @@ function textFiles(files: Files, variant: string | undefined): ChosenFile[] {
   }
   const modules = [...files.keys()].filter((path) => MODULE_CONFIGS.test(path));
   return [...plain(files, [...TEXT_FILES, ...modules]), ...withData(files, graph, variant)];
+}
+
+/** One graph, and nothing that reads or writes texts. Upscalers often come without any config. */
+function isTransform(files: Files): boolean {
+  if (files.has('tokenizer.json') || files.has('generation_config.json')) return false;
+  const graphs = [...files.keys()].filter((path) => path.endsWith('.onnx'));
+  return graphs.length === 1 || graphs.some((path) => TRANSFORM_GRAPH.test(path));
+}
+
+/** The only graph of a source becomes `model.onnx`, whatever its name. */
+function transformFiles(files: Files, variant: string | undefined): ChosenFile[] {
+  const configs = plain(files, TRANSFORM_FILES);
+  const graph = ['model', 'onnx/model'].find((each) => graphFile(files, each, variant) !== undefined);
+  if (graph !== undefined) return [...configs, ...withData(files, graph, variant)];
+  const [only, ...others] = [...files.keys()].filter((path) => path.endsWith('.onnx'));
+  if (variant !== undefined || others.length > 0)
+    throw lacks(files, ['model.onnx'], variant, 'image-to-image');
+  const [, ...data] = withData(files, only.slice(0, -'.onnx'.length), undefined);
+  // Its data stays beside it, where the graph looks for it.
+  const folder = only.slice(0, only.lastIndexOf('/') + 1);
+  const beside = data.map((file) => ({ ...file, target: file.target.slice(folder.length) }));
+  return [...configs, { ...(files.get(only) as RemoteFile), target: 'model.onnx' }, ...beside];
 }
 
 const plain = (files: Files, paths: readonly string[]): ChosenFile[] =>
