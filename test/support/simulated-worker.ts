@@ -123,6 +123,7 @@ const worker = new Worker({
     },
     decoderProgress: () => {},
     textProgress: () => {},
+    transformProgress: () => {},
     decoded: () => {},
     decodeRefused: () => {},
     ended: () => {},

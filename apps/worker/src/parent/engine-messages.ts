@@ -1,6 +1,6 @@
 /** Passes each message of the engine on to the parts of the engine side that it concerns. */
 import type { Log } from '@lehr/shared';
-import type { TextProgressMessage } from '../engine/protocol/messages.ts';
+import type { TextProgressMessage, TransformProgressMessage } from '../engine/protocol/messages.ts';
 import type { JobSpans } from './reports/job-spans.ts';
 import type { LaneCalls } from './reports/running.ts';
 import type { LaneSpeeds } from './reports/worker-status.ts';
@@ -72,7 +72,11 @@ export function dispatch(parts: EngineMessageParts, message: WorkEvent): void {
     case 'text-progress':
       textProgressed(parts, message);
       return;
+    case 'transform-progress':
+      tilesProgressed(parts, message);
+      return;
     case 'answered':
+    case 'transformed':
     case 'finished':
     case 'failed':
     case 'canceled':
@@ -91,4 +95,18 @@ function textProgressed(
   if (message.runs > 0) silence.stepped(lane, ms / message.runs);
   observe.textProgress(message);
   for (const { id, answered } of samples) runs.sampleStepped(id, answered);
+}
+
+function tilesProgressed(
+  { runs, speeds, silence, observe }: EngineMessageParts,
+  message: TransformProgressMessage,
+): void {
+  const { lane, tiles, ms, samples } = message;
+  if (message.runs > 0) {
+    // A row-step of these lanes is a tile; the prices of the API rely on it.
+    speeds.stepped(lane, tiles, ms);
+    silence.stepped(lane, ms / message.runs);
+  }
+  observe.transformProgress(message);
+  for (const { id, done, of } of samples) runs.sampleStepped(id, done, of);
 }

@@ -19,6 +19,7 @@ import type { JobRun } from './runs/job-run.ts';
 import { PictureRun } from './runs/picture-run.ts';
 import { SpeechRun } from './runs/speech-run.ts';
 import { TextRun } from './runs/text-run.ts';
+import { TransformRun } from './runs/transform-run.ts';
 import type { WorkerObserver } from './runs/worker-parts.ts';
 import type { Worker } from './worker.ts';
 
@@ -63,6 +64,13 @@ export function observeWorker(metrics: Metrics<'worker'>): WorkerObserver {
       metrics.textsPerRun.observe(labels, texts / runs);
       metrics.inferenceCompute.observe({ ...labels, stage: 'encode' }, ms / runs / 1000);
     },
+    transformProgress: ({ lane, runs, tiles, ms }) => {
+      if (runs === 0) return;
+      const labels = labelsOfQueue(lane);
+      metrics.tiles.inc(labels, tiles);
+      metrics.tilesPerRun.observe(labels, tiles / runs);
+      metrics.inferenceCompute.observe({ ...labels, stage: 'transform' }, ms / runs / 1000);
+    },
     decoded: (ms) => metrics.audioDecode.observe({}, ms / 1000),
     decodeRefused: (code) => metrics.audioRefused.inc({ code }),
     ended: (run, end) => {
@@ -101,6 +109,7 @@ function countEnd(metrics: Metrics<'worker'>, run: JobRun, end: JobState): void 
   if (end !== 'succeeded') return;
   if (run instanceof PictureRun) countPictures(metrics, run, labels);
   if (run instanceof SpeechRun) countSpeech(metrics, run, labels);
+  if (run instanceof TransformRun) countTransform(metrics, run, labels);
   if (run instanceof TextRun) {
     countSuccess(metrics, run, labels, run.queuedMs + run.runMs);
   }
@@ -139,10 +148,23 @@ function countPictures(
   countSuccess(metrics, run, labels, run.queuedMs + lastUpload - run.claimedAt);
 }
 
+function countTransform(
+  metrics: Metrics<'worker'>,
+  run: TransformRun,
+  labels: { model: string; version: string },
+): void {
+  if (run.file) {
+    metrics.images.inc(labels);
+    metrics.inferencePostprocess.observe(labels, run.file.encodeMs / 1000);
+    metrics.upload.observe(labels, run.file.uploadMs / 1000);
+  }
+  countSuccess(metrics, run, labels, run.queuedMs + run.runMs);
+}
+
 /** The times of a job that succeeded. */
 function countSuccess(
   metrics: Metrics<'worker'>,
-  { record, engineMs }: PictureRun | SpeechRun | TextRun,
+  { record, engineMs }: PictureRun | SpeechRun | TextRun | TransformRun,
   labels: { model: string; version: string },
   totalMs: number,
 ): void {

@@ -154,19 +154,28 @@ export function modelsToOpen(registry: Registry, tasks: readonly Task[], places:
   return registry.models
     .filter((model) => tasks.includes(model.task))
     .flatMap((model) =>
-      model.versions.flatMap((version): ModelToOpen | [] => {
-        // No engine opens them yet.
-        if (model.task === 'transform') return [];
+      model.versions.map((version): ModelToOpen => {
         const location = {
           ref: `${model.name}@${version.version}`,
           folder: versionFolder(version, places),
           ...(version.tuned && { tuned: version.tuned }),
         };
-        if (model.task !== 'diffusion') {
-          return { ...location, task: model.task, ...(model.variant && { variant: model.variant }) };
+        if (model.task === 'diffusion') {
+          const { width, height } = model.defaults;
+          return { ...location, task: 'diffusion', warmUp: { width, height } };
         }
-        const { width, height } = model.defaults;
-        return { ...location, task: 'diffusion', warmUp: { width, height } };
+        const variant = model.variant && { variant: model.variant };
+        if (model.task !== 'transform') return { ...location, task: model.task, ...variant };
+        const { task, result, scale, input, labels } = model;
+        return {
+          ...location,
+          ...variant,
+          task,
+          result,
+          scale,
+          ...(input && { input }),
+          ...(labels && { labels }),
+        };
       }),
     );
 }

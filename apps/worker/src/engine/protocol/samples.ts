@@ -126,7 +126,7 @@ export interface TextSample extends SampleBase {
 }
 
 /** A picture for a graph that makes another picture, a mask or a class of it. */
-interface TransformSample extends SampleBase {
+export interface TransformSample extends SampleBase {
   readonly task: 'transform';
   /** RGB, 8 bits, row-major, height x width x 3. */
   readonly pixels: Uint8Array;

@@ -28,7 +28,7 @@ export interface TransformInput {
   readonly channels?: 'rgb' | 'bgr' | 'grey' | undefined;
 }
 
-type TransformResult =
+export type TransformResult =
   | {
       readonly kind: 'picture';
       /** RGB, 8 bits, row-major, height x width x 3. */

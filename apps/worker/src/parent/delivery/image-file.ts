@@ -2,15 +2,20 @@
  * Encodes pixels as an image file, with sharp, off this thread. The file's metadata says how the picture was made, so that it
  * can be made again; the prompt is included only when the caller asked for it.
  */
-import { type ImageFormat, type TextToImageInput, withPngText } from '@lehr/shared';
+import {
+  type ImageFormat,
+  type PictureTransformInput,
+  type TextToImageInput,
+  withPngText,
+} from '@lehr/shared';
 import sharp from 'sharp';
 
 /** Keyword of the PNG's text; WebP and JPEG have the same JSON in the EXIF field ImageDescription. */
 const PROVENANCE_KEYWORD = 'lehr';
 
 /** JSON leaves out what is undefined. */
-type Provenance = Pick<TextToImageInput, 'seed' | 'steps' | 'sampler' | 'guidance'> & {
-  readonly [Field in keyof TextToImageInput]?: TextToImageInput[Field] | undefined;
+type Provenance = {
+  readonly [Field in keyof TextToImageInput | keyof PictureTransformInput]?: unknown;
 } & {
   readonly job: string;
   readonly model: string;
@@ -18,11 +23,13 @@ type Provenance = Pick<TextToImageInput, 'seed' | 'steps' | 'sampler' | 'guidanc
   readonly masked?: boolean;
 };
 
-interface Pixels {
-  /** RGB, 8 bits, row-major: height x width x 3. */
+export interface Pixels {
+  /** 8 bits, row-major: height x width x channels. */
   readonly data: Uint8Array;
   readonly width: number;
   readonly height: number;
+  /** Grey, RGB, or RGB with transparency; RGB when absent. */
+  readonly channels?: 1 | 3 | 4;
 }
 
 interface ImageFile {
@@ -42,8 +49,9 @@ export async function encodeImage(
   format: ImageFormat,
   provenance: Provenance,
 ): Promise<ImageFile> {
-  const { width, height } = pixels;
-  const image = sharp(pixels.data, { raw: { width, height, channels: 3 } });
+  const { width, height, channels = 3 } = pixels;
+  const image = sharp(pixels.data, { raw: { width, height, channels } });
+  if (channels === 1) image.toColourspace('b-w');
   const text = JSON.stringify(provenance);
   const exif = { IFD0: { ImageDescription: text, Software: 'Lehr' } };
   switch (format) {

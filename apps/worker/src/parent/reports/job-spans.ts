@@ -92,6 +92,11 @@ export class JobSpans {
         });
         return;
       }
+      case 'transformed': {
+        const { startedAt, endedAt } = message.timings;
+        this.#addParts(message.sample, { 'transform picture': [startedAt, endedAt] });
+        return;
+      }
     }
   }
 

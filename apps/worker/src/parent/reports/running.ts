@@ -31,6 +31,7 @@ export class LaneCalls {
     // A call of the decoder writes one token in each row.
     else if (message.type === 'decoder-progress') this.#add(message.lane, message.calls, message.tokens);
     else if (message.type === 'text-progress') this.#add(message.lane, message.runs, message.texts);
+    else if (message.type === 'transform-progress') this.#add(message.lane, message.runs, message.tiles);
   }
 
   /** Of the lanes with calls since the last `take`. Without one in the last MAX_AGE_MS, of a time that is not longer than that. */

@@ -1,12 +1,12 @@
 /**
- * One attempt of a job on this worker: it makes the engine's samples (one per picture, one per audio window, one for all texts) and takes their
+ * One attempt of a job on this worker: it makes the engine's samples (one per picture, one per audio window, one for all texts, one for a picture to transform) and takes their
  * results, until its end can be written:
  *
  *   working    the engine has samples of it, or its inputs or outputs are being fetched or stored
  *   stopping   cancelled, expired, failed, handed back or lost: the engine has not dropped all its samples yet
  *   over       done or stopped, and the engine has no sample of it
  *
- * picture-run.ts, speech-run.ts and text-run.ts are the kinds.
+ * picture-run.ts, speech-run.ts, text-run.ts and transform-run.ts are the kinds.
  */
 import { type LeaseToken, type ObjectKey, outputFolder, type Progress, toObjectKey } from '@lehr/shared';
 import type { Claim } from '@lehr/shared/queue';
@@ -33,7 +33,10 @@ export interface SampleRun {
 }
 
 /** The last message about a sample that succeeded. */
-export type SampleResult = Extract<FromEngine, { type: 'finished' | 'transcribed' | 'answered' }>;
+export type SampleResult = Extract<
+  FromEngine,
+  { type: 'finished' | 'transcribed' | 'answered' | 'transformed' }
+>;
 
 export abstract class JobRun implements Attempt {
   readonly claim: Claim;

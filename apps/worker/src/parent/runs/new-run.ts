@@ -4,6 +4,7 @@ import {
   isTextJobType,
   LehrError,
   type ModelEntry,
+  PictureTransformInputSchema,
   SpeechToTextInputSchema,
   TEXT_INPUTS,
   TextToImageInputSchema,
@@ -21,6 +22,7 @@ import type { ModelEntries } from './served-models.ts';
 import { SpeechRun } from './speech-run.ts';
 import { type CostOfTokens, checkType, type FetchTexts, type TextInput, TextRun } from './text-run.ts';
 import type { TextPart } from './transcript-builder.ts';
+import { TransformRun } from './transform-run.ts';
 
 export interface RunParts extends Omit<PictureParts, 'guidance'> {
   readonly audio: AudioProcessor;
@@ -63,6 +65,13 @@ export function newRun(claim: Claim, record: JobRecord, claimedAt: number, parts
     if (!abilities) throw notOpen(record.model);
     checkType(type, abilities.types, record.model);
     return new TextRun(claim, record, claimedAt, input, { ...parts, abilities });
+  }
+  if (record.type === 'picture-transform') {
+    const input = inputOf(record, PictureTransformInputSchema);
+    const abilities = parts.models.find(({ ref }) => ref === record.model)?.transform;
+    const entry = parts.entries.find(record.model);
+    if (!abilities || entry?.task !== 'transform') throw notOpen(record.model);
+    return new TransformRun(claim, record, claimedAt, input, { ...parts, abilities, entry });
   }
   throw new LehrError('invalid-input', `No worker runs jobs of type ${record.type}.`);
 }

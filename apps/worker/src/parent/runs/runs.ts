@@ -45,7 +45,7 @@ export interface RunsOptions {
 /** The messages after which the engine has nothing left of a sample. */
 export type SampleEnd = Extract<
   FromEngine,
-  { type: 'finished' | 'transcribed' | 'answered' | 'failed' | 'canceled' }
+  { type: 'finished' | 'transcribed' | 'answered' | 'transformed' | 'failed' | 'canceled' }
 >;
 
 export interface SubmittedSample {
@@ -193,7 +193,7 @@ export class Runs {
     const how = exit.hung ? 'hung' : `died (${exit.signal ?? `code ${exit.code}`})`;
     for (const id of failing) {
       const sizes = this.#suspects.crashedBatches(id).join(', ');
-      const message = `The engine ${how} every time it ran this job. Pictures, windows of audio or text jobs in these batches: ${sizes}.`;
+      const message = `The engine ${how} every time it ran this job. Pictures, windows of audio, text jobs or transforms in these batches: ${sizes}.`;
       this.#samples.get(id)?.run.stop({ kind: 'failed', code: 'engine-crashed', message });
     }
     this.#removeStopped();

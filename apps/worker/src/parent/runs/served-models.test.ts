@@ -6,12 +6,13 @@ import type { OpenedModel } from '../../engine/protocol/messages.ts';
 import { newRun, type RunParts } from './new-run.ts';
 import { ModelEntries, ServedModels } from './served-models.ts';
 
-test('A job of texts counts as at most an eighth of its lane, so that the jobs of others are claimed beside it', () => {
+test('A job of texts counts as at most an eighth of its lane, and a picture of many tiles as a quarter, so that the jobs of others are claimed beside it', () => {
   const registry = parseRegistry(
     'models: [{ name: minilm, task: text, tasks: [text-embedding], versions: [{ version: "1", path: minilm }] }]',
   );
   const models = new ServedModels(() => [], new ModelEntries(registry, () => []), ['text', 'diffusion']);
   expect(models.mostRows('text.minilm@1', 8192)).toBe(1024);
+  expect(models.mostRows('transform.sharp@1', 32)).toBe(8);
   expect(models.mostRows('diffusion.tiny@1.64x64', 8)).toBe(Number.POSITIVE_INFINITY);
 });
 

@@ -48,6 +48,8 @@ export class ModelEntries {
  * into its runs, so it must not keep them from being claimed.
  */
 const MOST_OF_TEXT_LANE = 1 / 8;
+/** The same for a picture of many tiles. */
+const MOST_OF_TRANSFORM_LANE = 1 / 4;
 /** The row cap assumed for a lane whose model was not measured. */
 const UNMEASURED_ROWS = 8;
 
@@ -87,8 +89,9 @@ export class ServedModels implements LaneDefaults {
   }
 
   mostRows(queue: string, cap: number): number {
-    const isText = parseGroupQueueName(queue)?.task === 'text';
-    return isText ? Math.max(1, Math.floor(cap * MOST_OF_TEXT_LANE)) : Number.POSITIVE_INFINITY;
+    const task = parseGroupQueueName(queue)?.task;
+    if (task !== 'text' && task !== 'transform') return Number.POSITIVE_INFINITY;
+    return Math.max(1, Math.floor(cap * (task === 'text' ? MOST_OF_TEXT_LANE : MOST_OF_TRANSFORM_LANE)));
   }
 
   /** A graph that takes one timestep for all rows runs its batch to the end. */

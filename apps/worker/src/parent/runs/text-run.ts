@@ -33,7 +33,7 @@ import type {
 } from '../../engine/protocol/messages.ts';
 import type { OutputStore } from '../delivery/output-store.ts';
 import { JobRun, type SampleResult, type SampleRun } from './job-run.ts';
-import { roundedMs } from './timeline.ts';
+import { partsOf, roundedMs } from './timeline.ts';
 
 /** What so many tokens cost in a group of texts, estimated engine ms: the API has priced the job by its characters. */
 export type CostOfTokens = (queue: string, tokens: number) => number;
@@ -167,19 +167,12 @@ export class TextRun extends JobRun {
   #timings(): TextTimings {
     const submittedAt = this.#sample?.submittedAt ?? this.claimedAt;
     const { tokenizeMs = 0, startedAt = 0, endedAt = 0 } = this.#result?.timings ?? {};
-    const marks = [
+    const [tokenize, wait, run, store] = partsOf(this.claimedAt, [
       submittedAt + Math.min(tokenizeMs, startedAt),
       submittedAt + startedAt,
       submittedAt + endedAt,
       this.#marks.stored,
-    ];
-    let before = Math.round(this.claimedAt);
-    const [tokenize, wait, run, store] = marks.map((mark) => {
-      const at = Math.max(before, Math.round(mark));
-      const part = at - before;
-      before = at;
-      return part;
-    });
+    ]);
     return { queued: Math.max(0, Math.round(this.queuedMs)), tokenize, wait, run, store };
   }
 

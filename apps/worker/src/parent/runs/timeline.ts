@@ -19,24 +19,26 @@ export function timingsOf(queuedMs: number, claimedAt: number, pictures: readonl
   const latest = (at: (picture: PictureTimes) => number): number => Math.max(...pictures.map(at));
   const startedAt = Math.min(...pictures.map((picture) => picture.submittedAt + picture.engine.startedAt));
   const textMs = Math.max(...pictures.map((picture) => picture.engine.textMs));
-  const marks = [
-    claimedAt,
+  const [admitted, text, denoise, decode, encode, upload] = partsOf(claimedAt, [
     startedAt - textMs,
     startedAt,
     latest((picture) => picture.submittedAt + picture.engine.denoisedAt),
     latest((picture) => picture.submittedAt + picture.engine.decodedAt),
     latest((picture) => picture.encodedAt),
     latest((picture) => picture.uploadedAt),
-  ];
-  const parts: number[] = [];
-  let before = Math.round(marks[0]);
-  for (const mark of marks.slice(1)) {
-    const at = Math.max(before, Math.round(mark));
-    parts.push(at - before);
-    before = at;
-  }
-  const [admitted, text, denoise, decode, encode, upload] = parts;
+  ]);
   return { queued: Math.max(0, Math.round(queuedMs)), admitted, text, denoise, decode, encode, upload };
+}
+
+/** Consecutive parts from `from` to each mark, whole milliseconds: each at least 0, also where two clocks disagree. */
+export function partsOf(from: number, marks: readonly number[]): number[] {
+  let before = Math.round(from);
+  return marks.map((mark) => {
+    const at = Math.max(before, Math.round(mark));
+    const part = at - before;
+    before = at;
+    return part;
+  });
 }
 
 /** Device time of all pictures together, ms; undefined when one of them continued from a checkpoint. */

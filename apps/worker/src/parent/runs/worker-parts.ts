@@ -19,6 +19,7 @@ import type {
   DecoderProgressMessage,
   FromEngine,
   TextProgressMessage,
+  TransformProgressMessage,
 } from '../../engine/protocol/messages.ts';
 import type { AudioProcessor, DecodeObserver } from '../audio/audio-processor.ts';
 import type { EngineExit, EngineOptions } from '../supervisor/engine-process.ts';
@@ -105,6 +106,7 @@ export interface WorkerObserver extends DecodeObserver {
   stepped(message: Extract<FromEngine, { type: 'stepped' }>): void;
   decoderProgress(message: DecoderProgressMessage): void;
   textProgress(message: TextProgressMessage): void;
+  transformProgress(message: TransformProgressMessage): void;
   /** `end` is the end that this worker wrote; undefined when it wrote none. */
   ended(run: JobRun, end: JobState | undefined): void;
   /** A job ended when it was claimed; it did not run here. `code` says why it failed. */

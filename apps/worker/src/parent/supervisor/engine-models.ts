@@ -287,12 +287,9 @@ export class EngineModels {
   }
 }
 
-/** Not when they differ in the picture size of their warm-up only. */
-function isSameModel(a: ModelToOpen, b: ModelToOpen): boolean {
-  if (a.ref !== b.ref || a.task !== b.task || a.folder !== b.folder) return false;
-  if (!isDeepStrictEqual(a.tuned, b.tuned)) return false;
-  return a.task === 'diffusion' || b.task === 'diffusion' || a.variant === b.variant;
-}
+/** Also when they differ in the picture size of their warm-up. */
+const isSameModel = (a: ModelToOpen, b: ModelToOpen): boolean =>
+  isDeepStrictEqual({ ...a, warmUp: undefined }, { ...b, warmUp: undefined });
 
 const waiting = (ref: string): UnavailableModel => ({
   ref,

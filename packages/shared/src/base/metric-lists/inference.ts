@@ -13,7 +13,7 @@ export const INFERENCE_METRICS = {
   inferenceCompute: {
     name: 'lehr_inference_compute_seconds',
     kind: 'histogram',
-    help: 'One graph run, by stage (text, denoise, decode; of speech: write, one decoder call; of texts: encode).',
+    help: 'One graph run, by stage (text, denoise, decode; of speech: write, one decoder call; of texts: encode; of pictures that are transformed: transform).',
     apps: ['worker'],
     labels: ['model', 'version', 'stage'],
     buckets: RUN_S,
@@ -127,7 +127,7 @@ export const INFERENCE_METRICS = {
   pausedSamples: {
     name: 'lehr_paused_samples',
     kind: 'gauge',
-    help: 'Pictures, windows of audio and text jobs of the class bulk that pause while those of other classes run.',
+    help: 'Pictures, windows of audio, text jobs and transforms of the class bulk that pause while those of other classes run.',
     apps: ['worker'],
     labels: [],
   },
@@ -174,6 +174,21 @@ export const INFERENCE_METRICS = {
     help: 'Tokens of padding in the runs of text models.',
     apps: ['worker'],
     labels: ['model', 'version'],
+  },
+  tiles: {
+    name: 'lehr_tiles_total',
+    kind: 'counter',
+    help: 'Tiles that ran through a model that transforms pictures; a mask or a class takes one.',
+    apps: ['worker'],
+    labels: ['model', 'version'],
+  },
+  tilesPerRun: {
+    name: 'lehr_tiles_per_run',
+    kind: 'histogram',
+    help: 'Tiles that shared a run of such a model, as reported a few times a second.',
+    apps: ['worker'],
+    labels: ['model', 'version'],
+    buckets: COUNTS,
   },
   textsPerRun: {
     name: 'lehr_texts_per_run',
