@@ -7,6 +7,7 @@ import { chromiumPath } from '../support/browser.ts';
 import type { Stack } from '../support/stack.ts';
 import { DESK, faultsOf, lookAt, PHONE } from './look-at.ts';
 import { answerWithSamples } from './sample-answers.ts';
+import { differenceOf } from './screenshots.ts';
 import { demoStack, enter, finished, make, openStudio, studioWorld } from './studio-world.ts';
 
 const MAX_SCRIPT_BYTES = 120 * 1024;
@@ -56,6 +57,15 @@ async function lookAtEdits(page: Page, colorScheme: string): Promise<void> {
   await lookAt(page, `around-${colorScheme}`);
 }
 
+/** Runs in the page: one of the two layers alone has letters, and no word has a colour behind it. */
+const LETTERS_OF = (
+  layer: string,
+): string => `for (const each of document.querySelectorAll('.prompt-box *')) {
+  each.style.color = each.closest('${layer}') ? 'black' : 'transparent';
+  each.style.background = 'none';
+  each.style.boxShadow = 'none';
+}`;
+
 async function galleryColumns(page: Page, width: number): Promise<number> {
   await page.setViewportSize({ ...PHONE, width });
   return page.evaluate(
@@ -85,7 +95,7 @@ describe.skipIf(!chromiumPath)('the looks of the studio', () => {
       await lookAt(page, `sign-in-${colorScheme}`);
       await enter(page, stack);
       expect(await faultsOf(page)).toEqual([]);
-      await make(page, 'two green stars above a yellow square, purple background');
+      await make(page, 'two (green:1.4) stars above a [yellow] square, purple background');
       await finished(page);
       await lookAt(page, `make-${colorScheme}`, `make-phone-${colorScheme}`);
       await page.getByRole('link', { name: 'Job page' }).click();
@@ -148,6 +158,34 @@ describe.skipIf(!chromiumPath)('the looks of the studio', () => {
       expect(complaints).toEqual([]);
     },
   );
+
+  test('The colours of weights lie exactly behind their words, however the prompt wraps and scrolls', {
+    tags: ['long'],
+  }, async () => {
+    const stack = await demoStack(world.redis);
+    const { page } = await openStudio(world.browser, { reducedMotion: 'reduce' });
+    await enter(page, stack);
+    const words = 'a (tall:1.3) lighthouse,  [fog] AVAToffice fi\n\nBREAK (((unbroken_word)))'.repeat(12);
+    await page.locator('#prompt').fill(`${words}${'longword'.repeat(20)} \n`);
+    await page.locator('#prompt').blur();
+    const box = page.locator('.prompt-box');
+    for (const width of [360, 705, 1280]) {
+      await page.setViewportSize({ width, height: 840 });
+      for (const isAtEnd of [false, true]) {
+        await page.evaluate(`document.querySelector('.prompt-box').scrollTop = ${isAtEnd ? 1e6 : 0}`);
+        await page.evaluate(LETTERS_OF('textarea'));
+        const field = await box.screenshot();
+        await page.evaluate(LETTERS_OF('.prompt-weights'));
+        const behind = await box.screenshot();
+        await page.evaluate("document.querySelector('.prompt-weights').style.translate = '1px'");
+        const moved = await box.screenshot();
+        await page.evaluate("document.querySelector('.prompt-weights').style.translate = 'none'");
+        // Letters at the edges of a mark are rounded to another part of a pixel.
+        expect(await differenceOf(field, behind), `${width} px`).toBeLessThan(0.01);
+        expect(await differenceOf(field, moved), `${width} px`).toBeGreaterThan(0.05);
+      }
+    }
+  });
 
   test('The first load has at most 120 kB of compressed script, and asks no other server', {
     tags: ['long'],

@@ -73,7 +73,14 @@ describe.skipIf(!chromiumPath)('the studio', () => {
     const stack = await demoStack(world.redis);
     const { page, complaints } = await openStudio(world.browser);
     await enter(page, stack);
-    await make(page, `${PROMPT}${', flat'.repeat(60)}`);
+    await page.locator('#prompt').fill(`(${PROMPT}:1.2)${', flat'.repeat(60)}`);
+    const length = page.locator('#prompt-length');
+    expect(await length.textContent()).toMatch(/^About 1\d\d tokens in 2 chunks$/);
+    expect(await page.locator('.weight-more').textContent()).toBe(PROMPT);
+    await page.getByText('More settings').click();
+    await page.getByLabel('Brackets in the prompts').selectOption('plain');
+    expect(await page.locator('.weight-more').count()).toBe(0);
+    await page.keyboard.press('Control+Enter');
     // The page follows the job before a worker starts: a worker makes previews only of jobs that it knows to be followed.
     await page.getByText('Next in line').waitFor();
     await stack.worker();
@@ -82,6 +89,7 @@ describe.skipIf(!chromiumPath)('the studio', () => {
     await finished(page);
     const cut = page.getByText(/^The model read 77 of 1\d\d tokens of the prompt/);
     await cut.waitFor();
+    expect(await length.textContent()).toMatch(/^1\d\d tokens\. The model reads the first 75\.$/);
     const [first] = await jobsOf(stack);
     expect(first.input.steps).toBe(20);
 

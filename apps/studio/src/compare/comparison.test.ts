@@ -46,6 +46,7 @@ test('The cells are the products of both axes, row by row, and differ in nothing
       guidance: 5,
       sampler: 'euler',
       seed: 7,
+      prompt_syntax: 'weighted',
       n: 1,
     },
   });

@@ -80,6 +80,8 @@ function requestOf({ model, version, prompt, sampler, ...numbers }: Comparison):
     model: version === '' ? model : `${model}@${version}`,
     input: {
       prompt,
+      // As Make has it from the beginning.
+      prompt_syntax: 'weighted',
       width: Number(width),
       height: Number(height),
       steps: Number(steps),

@@ -1,5 +1,5 @@
 /** The fields of a comparison. A setting that varies has its values in place of its field. */
-import { models } from '../make/models.ts';
+import { drawing } from '../make/models.ts';
 import { texts } from '../texts/index.ts';
 import { AXES, type Axis, type Comparison, isNumeric } from './comparison.ts';
 import { change, chooseAxis, chooseModel, comparison, model } from './form.ts';
@@ -72,7 +72,7 @@ function BaseFields({ now }: { readonly now: Comparison }) {
       <label class="field">
         <span class="field-name">{texts.make.model}</span>
         <select value={now.model} onChange={(event) => chooseModel(event.currentTarget.value)}>
-          {models.value?.map(({ id }) => (
+          {drawing.value?.map(({ id }) => (
             <option key={id}>{id}</option>
           ))}
         </select>

@@ -1,20 +1,20 @@
 /** The comparison that is being written. The address keeps it. */
 import { computed, signal } from '@preact/signals';
 import { loadForm, settings } from '../make/form.ts';
-import { models, type PictureModel } from '../make/models.ts';
+import { drawing, type PictureModel } from '../make/models.ts';
 import { type Axis, type Comparison, fromFragment, problemOf, toFragment } from './comparison.ts';
 
 export const comparison = signal<Comparison | undefined>(undefined);
 
-export const model = computed(() => models.value?.find(({ id }) => id === comparison.value?.model));
+export const model = computed(() => drawing.value?.find(({ id }) => id === comparison.value?.model));
 export const problem = computed(() => comparison.value && problemOf(comparison.value));
 
 /** From the address, and what it does not have from the settings of the next picture. */
 export async function openForm(): Promise<void> {
   const { prompt, model: named, ...kept } = fromFragment(location.hash.slice(1));
   await loadForm();
-  const id = models.value?.some((each) => each.id === named) ? named : settings.value.model;
-  const chosen = models.value?.find((each) => each.id === id);
+  const offered = (id: string | undefined) => drawing.value?.find((each) => each.id === id);
+  const chosen = offered(named) ?? offered(settings.value.model) ?? drawing.value?.[0];
   if (!chosen) return;
   const before = comparison.value ?? firstFor(chosen);
   comparison.value = { ...before, model: chosen.id, ...kept, ...(prompt !== undefined && { prompt }) };
@@ -28,7 +28,7 @@ export function change(next: Partial<Comparison>): void {
 }
 
 export function chooseModel(id: string): void {
-  const chosen = models.value?.find((each) => each.id === id);
+  const chosen = drawing.value?.find((each) => each.id === id);
   if (!chosen || !comparison.value) return;
   const { x, y, prompt } = comparison.value;
   change({ ...firstFor(chosen), prompt, x, xs: exampleOf(x, chosen), y, ys: exampleOf(y, chosen) });

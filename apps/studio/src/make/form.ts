@@ -1,13 +1,16 @@
 /** The settings of the next picture. They belong to the page and not to a component: going to another view keeps them. */
 import type { Job, JobRequest } from '@lehr/client';
+import type { PromptSyntax } from '@lehr/shared/prompts';
 import { computed, signal } from '@preact/signals';
-import { loadModels, models, type PictureModel } from './models.ts';
+import { drawing, loadModels, models, type PictureModel } from './models.ts';
 
 export type Sampler = PictureModel['samplers'][number];
 
 export interface Settings {
   readonly prompt: string;
   readonly negative: string;
+  /** Of both. */
+  readonly syntax: PromptSyntax;
   readonly model: string;
   /** Empty: by the shares of the versions. */
   readonly version: string;
@@ -27,6 +30,7 @@ export const MAX_SEED = 2 ** 32 - 1;
 export const settings = signal<Settings>({
   prompt: '',
   negative: '',
+  syntax: 'weighted',
   model: '',
   version: '',
   width: 0,
@@ -57,8 +61,8 @@ export function chooseModel(id: string): void {
 /** Whatever view asks first: loads the models, and chooses one where the form has none yet. */
 export async function loadForm(): Promise<void> {
   await loadModels();
-  const [first] = models.value ?? [];
-  const preferred = models.value?.find((each) => each.default) ?? first;
+  const [first] = [...(drawing.value ?? []), ...(models.value ?? [])];
+  const preferred = drawing.value?.find((each) => each.default) ?? first;
   if (preferred && settings.value.model === '') chooseModel(preferred.id);
 }
 
@@ -69,7 +73,11 @@ export function throwDice(): void {
 /** Takes over what an earlier job was made with; of a model that is not offered any more, its prompts. */
 export async function takeOver({ model: ref, input }: Pick<Job, 'model' | 'input'>): Promise<void> {
   await loadForm();
-  change({ prompt: String(input.prompt ?? ''), negative: String(input.negative_prompt ?? '') });
+  change({
+    prompt: String(input.prompt ?? ''),
+    negative: String(input.negative_prompt ?? ''),
+    syntax: input.prompt_syntax === 'weighted' ? 'weighted' : 'plain',
+  });
   const [id, version] = ref.split('@');
   if (!models.value?.some((each) => each.id === id)) return;
   chooseModel(id);
@@ -98,6 +106,7 @@ export function requestOf(now: Settings, picture: Readonly<Record<string, unknow
     input: {
       prompt: now.prompt,
       ...(now.negative !== '' && { negative_prompt: now.negative }),
+      prompt_syntax: now.syntax,
       width: now.width,
       height: now.height,
       steps: now.steps,

@@ -1,6 +1,6 @@
 /** The models that draw, as the API lists them. */
 import type { Model } from '@lehr/client';
-import { signal } from '@preact/signals';
+import { computed, signal } from '@preact/signals';
 import { lehr } from '../wire/lehr.ts';
 
 export type PictureModel = Extract<Model, { task: 'text-to-image' }>;
@@ -17,12 +17,19 @@ export function loadModels(): Promise<void> {
   return loading;
 }
 
-/** They draw nothing from a prompt alone. */
-const NEEDS_PICTURE: readonly string[] = ['sdxl-refiner', 'sd-inpaint', 'sdxl-inpaint'];
+/** What a model needs beside a prompt: a picture, or a picture of which a part changes. */
+type Need = 'picture' | 'part';
+const NEEDS: Partial<Record<PictureModel['family'], Need>> = {
+  'sdxl-refiner': 'picture',
+  'sd-inpaint': 'part',
+  'sdxl-inpaint': 'part',
+};
+export const needOf = ({ family }: PictureModel): Need | undefined => NEEDS[family];
+
+/** Those that draw from a prompt alone. */
+export const drawing = computed(() => models.value?.filter((model) => needOf(model) === undefined));
 
 async function load(): Promise<void> {
   const all = await lehr.models();
-  models.value = all.filter(
-    (model): model is PictureModel => model.task === 'text-to-image' && !NEEDS_PICTURE.includes(model.family),
-  );
+  models.value = all.filter((model): model is PictureModel => model.task === 'text-to-image');
 }

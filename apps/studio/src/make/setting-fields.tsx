@@ -1,9 +1,11 @@
 /** All settings but the prompt, with the limits of the chosen model. */
+import { PROMPT_SYNTAXES, type PromptSyntax } from '@lehr/shared/prompts';
 import { Icon } from '../parts/icon.tsx';
 import { texts } from '../texts/index.ts';
 import { change, chooseModel, MAX_SEED, model, type Sampler, settings, throwDice } from './form.ts';
 import { fault } from './making.ts';
-import { models } from './models.ts';
+import { models, needOf, type PictureModel } from './models.ts';
+import { fitModel, picture } from './picture/edit.ts';
 import { Range } from './range.tsx';
 import { SizeFields } from './size-fields.tsx';
 
@@ -59,10 +61,13 @@ function ModelFields() {
         <select
           aria-describedby="model-description"
           value={settings.value.model}
-          onChange={(event) => chooseModel(event.currentTarget.value)}
+          onChange={(event) => {
+            chooseModel(event.currentTarget.value);
+            fitModel();
+          }}
         >
-          {models.value?.map(({ id }) => (
-            <option key={id}>{id}</option>
+          {models.value?.map((each) => (
+            <ModelOption key={each.id} model={each} />
           ))}
         </select>
       </label>
@@ -84,6 +89,17 @@ function ModelFields() {
         {model.value?.description}
       </p>
     </div>
+  );
+}
+
+/** What draws nothing from a prompt alone can be chosen once there is a picture, and says so before. */
+function ModelOption({ model: { id, ...model } }: { readonly model: PictureModel }) {
+  const need = needOf({ id, ...model });
+  const isOpen = need === undefined || picture.value !== undefined;
+  return (
+    <option value={id} disabled={!isOpen}>
+      {need === undefined ? id : texts.make.needs[need](id)}
+    </option>
   );
 }
 
@@ -155,6 +171,19 @@ function MoreFields() {
           value={settings.value.negative}
           onInput={(event) => change({ negative: event.currentTarget.value })}
         />
+      </label>
+      <label class="field">
+        <span class="field-name">{texts.make.syntax}</span>
+        <select
+          value={settings.value.syntax}
+          onChange={(event) => change({ syntax: event.currentTarget.value as PromptSyntax })}
+        >
+          {PROMPT_SYNTAXES.map((each) => (
+            <option key={each} value={each}>
+              {texts.make.syntaxes[each]}
+            </option>
+          ))}
+        </select>
       </label>
     </details>
   );

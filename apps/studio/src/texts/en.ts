@@ -13,6 +13,16 @@ const seconds = (value: number): string => {
   return `${Math.round(value / 60)} min`;
 };
 
+/** How long a prompt is. */
+export interface PromptLength {
+  readonly tokens: number;
+  readonly chunks: number;
+  /** What the model reads at once. */
+  readonly read: number;
+  readonly isExact: boolean;
+  readonly isCut: boolean;
+}
+
 export const en = {
   name: 'Lehr',
   nav: {
@@ -74,11 +84,22 @@ export const en = {
     negative: 'Without',
     negativeHint: 'What should it not show?',
     history: 'Earlier prompts',
+    tokens: ({ tokens, chunks, read, isExact, isCut }: PromptLength) => {
+      const count = `${isExact ? '' : 'About '}${tokens}`;
+      if (isCut) return `${count} tokens. The model reads the first ${read}.`;
+      return chunks > 1 ? `${count} tokens in ${chunks} chunks` : `${count} of ${read} tokens`;
+    },
+    syntax: 'Brackets in the prompts',
+    syntaxes: { plain: 'are text like the rest', weighted: 'weigh words: (more:1.3), [less]' },
     button: 'Make',
     again: 'Make another',
     cancel: 'Cancel',
     canceling: 'Canceling …',
     model: 'Model',
+    needs: {
+      picture: (id: string) => `${id} (changes a picture)`,
+      part: (id: string) => `${id} (changes a part of a picture)`,
+    },
     version: 'Version',
     anyVersion: 'By share',
     size: 'Size',

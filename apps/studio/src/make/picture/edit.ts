@@ -5,6 +5,7 @@ import { go } from '../../shell/router.ts';
 import { texts } from '../../texts/index.ts';
 import { lehr } from '../../wire/lehr.ts';
 import { change, loadForm, model, takeOver } from '../form.ts';
+import { needOf } from '../models.ts';
 import { sizeOf } from '../sizes.ts';
 import { type Expand, isMoved, moved, type Side, UNMOVED, wholeOf } from './frame.ts';
 import { marks, maskFile } from './mask.ts';
@@ -74,6 +75,13 @@ export function moveEdge(side: Side, pixels: number): void {
   fitSize();
 }
 
+/** What another model makes possible and needs: its sizes, and a part that changes. */
+export function fitModel(): void {
+  if (!picture.value) return;
+  if (edit.value.part === 'all' && model.value && needOf(model.value) === 'part') choosePart('painted');
+  else fitSize();
+}
+
 /** Of what is drawn: the size of the picture, and of what is drawn around it. */
 function fitSize(): void {
   if (!picture.value || !model.value) return;
@@ -93,6 +101,7 @@ export async function takePicture(blob: Blob): Promise<void> {
   const { part } = edit.value;
   edit.value = FIRST;
   choosePart(part);
+  fitModel();
 }
 
 /** Takes an output with the settings of its job, and opens Make. */
