@@ -47,7 +47,12 @@ export interface DiffusersCase {
   readonly hires?: Pick<SecondPass, 'steps' | 'strength' | 'upscaler'> & { readonly scale: number };
   /** The file of the fixture that says which part of the picture is drawn again. */
   readonly mask?: string;
+  readonly promptSyntax?: DiffusionSample['promptSyntax'];
+  readonly clipSkip?: number;
 }
+
+/** The final latent of diffusers for `fixture/case`. */
+export type LatentOf = (name: string) => Float32Array;
 
 export interface ExpectedPicture {
   /** The final latent of diffusers, scaled as the UNet has it. */
@@ -90,6 +95,17 @@ export function casesOf(name: string): readonly DiffusersCase[] {
     : casesOf(base).filter((each) => shared.includes(each.name));
 }
 
+/** A case of the fixture `prompts`, whose states are those of torch. */
+export interface StatesCase {
+  readonly name: string;
+  readonly prompt: string;
+  readonly clip_skip: number | null;
+  readonly chunks: number;
+}
+
+export const statesCases = (): readonly StatesCase[] =>
+  JSON.parse(readFileSync(join(FIXTURES, 'prompts/cases.json'), 'utf8'));
+
 export async function expectedPicture(name: string, each: DiffusersCase): Promise<ExpectedPicture> {
   return { latent: expectedLatent(name, each), pixels: await pixelsOf(`${expectedPath(name, each)}.png`) };
 }
@@ -114,11 +130,15 @@ const pixelsOf = async (path: string, channels: 1 | 3 = 3): Promise<Uint8Array> 
       .toBuffer(),
   );
 
-/** A sample of a case, ready for its first step. `folder` is needed for cases that begin at a picture. */
+/**
+ * A sample of a case, ready for its first step. `folder` is needed for cases that begin at a picture, and `latentOf` for those that begin at a
+ * latent of no fixture.
+ */
 export async function sampleOf(
   model: DiffusionModel,
   { image: file, latent: from, mask: maskFile, hires, ...each }: DiffusersCase,
   folder = '',
+  latentOf: LatentOf = latentOfFixture,
 ): Promise<LaneSample> {
   const image = file === undefined ? undefined : await pixelsOf(join(folder, file));
   const mask = maskFile === undefined ? undefined : await pixelsOf(join(folder, maskFile), 1);
@@ -139,7 +159,7 @@ export async function sampleOf(
     ...(hires && {
       hires: { ...hires, lane: 'large', width: each.width * hires.scale, height: each.height * hires.scale },
     }),
-    ...(from && { latent: fileOf(from, each.sampler, shape) }),
+    ...(from && { latent: fileOf(latentOf(from), each.sampler, shape) }),
     ...(each.denoising_start && { denoisingStart: each.denoising_start }),
     ...(each.denoising_end && { denoisingEnd: each.denoising_end }),
     ...(mask && { mask }),
@@ -153,12 +173,14 @@ export async function sampleOf(
   return sample;
 }
 
-/** The final latent of diffusers in another fixture, drawn with the same sampler, as Lehr hands it over. */
-function fileOf(from: string, sampler: SamplerName, shape: NoisyLatent['shape']): Uint8Array {
+function latentOfFixture(from: string): Float32Array {
   const [fixture, name] = from.split('/');
-  const values = expectedLatent(fixture, { name } as DiffusersCase);
-  return encodeLatent({ values, shape, hasSigmaUnits: sampler.startsWith('euler') });
+  return expectedLatent(fixture, { name } as DiffusersCase);
 }
+
+/** A latent that was drawn with the same sampler, as Lehr hands it over. */
+const fileOf = (values: Float32Array, sampler: SamplerName, shape: NoisyLatent['shape']): Uint8Array =>
+  encodeLatent({ values, shape, hasSigmaUnits: sampler.startsWith('euler') });
 
 /** The second passes of samples that have made their first one, and the others as they are. */
 export const secondPasses = (

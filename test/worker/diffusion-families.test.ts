@@ -33,6 +33,7 @@ const FIXTURES = [
   ['sdxl-lcm'],
   ['sdxl-refiner', 'sdxl-refiner-window'],
   ['sd-inpaint'],
+  ['sdxl-own-inpaint'],
 ];
 
 /** The graph of SDXL has 13,000 nodes, which take 8 s of CPU time to load; the machine may be busy. */

@@ -23,21 +23,16 @@ import {
   casesOf,
   denoise,
   relativeDistance,
+  type StatesCase,
   sampleOf,
+  statesCases,
   unpackFixture,
 } from '../support/diffusion-fixtures.ts';
 
 const FIXTURE = new URL('../../lab/real/diffusion/fixtures/prompts/', import.meta.url).pathname;
 const GOLDEN = new URL('../golden/prompts/webui.json', import.meta.url).pathname;
 
-interface StatesCase {
-  readonly name: string;
-  readonly prompt: string;
-  readonly clip_skip: number | null;
-  readonly chunks: number;
-}
-
-const CASES: readonly StatesCase[] = JSON.parse(readFileSync(join(FIXTURE, 'cases.json'), 'utf8'));
+const CASES = statesCases();
 /** It was trained with the last layer but one, which is its 2. */
 const hasCase = (base: string, { clip_skip }: StatesCase): boolean => base !== 'sdxl' || clip_skip !== 2;
 

@@ -11,7 +11,6 @@ the cases of the base whose pictures this fixture must draw too. A case with an 
 second call at a larger size.
 """
 
-import functools
 import gzip
 import json
 import shutil
@@ -19,15 +18,10 @@ import sys
 import tempfile
 from pathlib import Path
 
-import numpy
 import torch
-from diffusers import DDIMScheduler, DPMSolverMultistepScheduler, EulerAncestralDiscreteScheduler, EulerDiscreteScheduler
-from diffusers import LatentConsistencyModelImg2ImgPipeline, StableDiffusionImg2ImgPipeline, StableDiffusionXLImg2ImgPipeline
-from diffusers import StableDiffusionInpaintPipeline, StableDiffusionXLInpaintPipeline
-from diffusers import StableDiffusionXLPipeline, UniPCMultistepScheduler
-from PIL import Image
 from optimum.exporters.onnx import main_export
 
+import drawing
 import dynamo_exports
 import pipelines
 import prompt_states
@@ -35,14 +29,6 @@ import torch_exports
 
 OUT = Path(__file__).parent / "fixtures"
 SIDE = 64
-SAMPLERS = {
-    # Lehr switches clip_sample off, as the pipelines of Stable Diffusion 1 and 2 do.
-    "ddim": lambda config: DDIMScheduler.from_config(config, clip_sample=False),
-    "euler": lambda config: EulerDiscreteScheduler.from_config(config),
-    "euler_a": lambda config: EulerAncestralDiscreteScheduler.from_config(config),
-    "unipc": lambda config: UniPCMultistepScheduler.from_config(config),
-    "dpmpp_2m_karras": lambda config: DPMSolverMultistepScheduler.from_config(config, use_karras_sigmas=True),
-}
 
 
 def case(name, sampler, steps, guidance, seed, prompt="a red circle", negative=None, **size):
@@ -107,6 +93,10 @@ SDXL_INPAINT = [
     case("masked", None, 8, 5.0, 1, **MASKED, strength=0.5),
     case("masked-ancestral", "euler_a", 4, 7.0, 2, negative="blue, blurred", **MASKED, strength=1.0),
 ]
+OWN_XL_INPAINT = [
+    case("guided", None, 5, 5.0, 1, **MASKED, strength=1.0),
+    case("ancestral", "euler_a", 5, 7.0, 2, negative="blue, blurred", **MASKED, strength=0.6),
+]
 REFINER = [
     case("guided", None, 10, 5.0, 1, image="input.png", strength=0.3),
     case("negative", "ddim", 6, 7.0, 2, negative="blue, blurred", image="input.png", strength=0.5),
@@ -136,83 +126,20 @@ HIRES = [
 SDXL_HIRES = [case("latent", None, 5, 5.0, 1, hires=dict(scale=2, steps=4, strength=0.75, upscaler="latent"))]
 
 
-def write_input(path: Path) -> None:
-    """A picture with gradients and noise, so that no two parts of it are equal."""
-    random = numpy.random.default_rng(7)
-    y, x = numpy.mgrid[0:SIDE, 0:SIDE] / SIDE
-    planes = numpy.stack([x, y, 0.5 + 0.5 * numpy.sin(9 * x * y)], axis=-1)
-    noisy = numpy.clip(planes + 0.1 * random.standard_normal(planes.shape), 0, 1)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    Image.fromarray((255 * noisy).astype("uint8")).save(path)
-
-
-def write_outpainting(folder: Path) -> None:
-    """A part of input.png as it is and mirrored around, and the mask of what is to be drawn."""
-    added = ((8, 0), (16, 8))
-    part = numpy.asarray(Image.open(folder / "input.png"))[: SIDE - 8, : SIDE - 24]
-    Image.fromarray(numpy.pad(part, (*added, (0, 0)), mode="symmetric")).save(folder / "wide.png")
-    around = numpy.pad(numpy.zeros(part.shape[:2], "uint8"), added, constant_values=255)
-    Image.fromarray(around).save(folder / "around.png")
-
-
-def second_call(pipeline, first, hires, arguments):
-    """Image to image at the larger size, from a first call's latent or from its picture."""
-    pipeline_class, more = ((StableDiffusionXLImg2ImgPipeline, {"add_watermarker": False})
-                            if isinstance(pipeline, StableDiffusionXLPipeline)
-                            else (StableDiffusionImg2ImgPipeline, {"requires_safety_checker": False}))
-    larger = pipeline_class(**pipeline.components, **more)
-    larger.set_progress_bar_config(disable=True)
-    if hires["upscaler"] == "latent":
-        latent = first(output_type="latent").images
-        image = torch.nn.functional.interpolate(latent, scale_factor=hires["scale"], mode="bilinear")
-    else:
-        image = first().images[0].resize((SIDE * hires["scale"],) * 2, Image.LANCZOS)
-    return functools.partial(larger, **{**arguments, "num_inference_steps": hires["steps"]}, image=image, strength=hires["strength"])
-
-
-def write_mask(path: Path) -> None:
-    """A disc and a bar, white on black; their edges cross the squares of the latent's values."""
-    y, x = numpy.mgrid[0:SIDE, 0:SIDE]
-    shape = ((x - 40) ** 2 + (y - 26) ** 2 < 15 ** 2) | ((x > 4) & (x < 14) & (y > 29))
-    Image.fromarray((255 * shape).astype("uint8")).save(path)
+def expected_latent(name: str) -> Path:
+    """Of a case of another fixture."""
+    fixture, each = name.split("/")
+    return OUT / fixture / "expected" / f"{each}.latent.f32"
 
 
 def record(pipeline, cases, folder: Path) -> None:
-    own = pipeline.scheduler
     # From the file: a config in memory hides which of its values are defaults of its class.
     config = json.loads((folder / "scheduler/scheduler_config.json").read_text())
     (folder / "expected").mkdir(parents=True, exist_ok=True)
     for each in cases:
-        pipeline.scheduler = SAMPLERS[each["sampler"]](config) if each["sampler"] in SAMPLERS else own
-        size = {key: tuple(each[key]) for key in ("original_size", "crops_coords_top_left", "target_size") if key in each}
-        negative = {} if each["negative_prompt"] is None else {"negative_prompt": each["negative_prompt"]}
-        # An image-to-image pipeline draws the size of its picture.
-        if "image" in each:
-            start = dict(image=Image.open(folder / each["image"]))
-        elif "latent" in each:
-            fixture, name = each["latent"].split("/")
-            values = numpy.fromfile(OUT / fixture / "expected" / f"{name}.latent.f32", dtype="<f4")
-            start = dict(image=torch.from_numpy(values).reshape(1, 4, SIDE // 8, SIDE // 8))
-        else:
-            start = dict(height=SIDE, width=SIDE)
-        if "mask" in each:
-            start = dict(start, mask_image=Image.open(folder / each["mask"]), height=SIDE, width=SIDE)
-        part = {key: each[key] for key in ("strength", "denoising_start", "denoising_end") if key in each}
-        arguments = dict(prompt=each["prompt"], num_inference_steps=each["steps"], guidance_scale=each["guidance"], **negative, **size)
-
-        def call(draw, **more):
-            return draw(generator=torch.Generator().manual_seed(each["seed"]), **more)
-
-        with torch.no_grad():
-            draw = functools.partial(pipeline, **arguments, **start, **part)
-            if "hires" in each:
-                draw = second_call(pipeline, functools.partial(call, draw), each["hires"], arguments)
-            latent = call(draw, output_type="latent").images
-            picture = call(draw).images[0]
-        latent.float().numpy().astype("<f4").tofile(folder / "expected" / f"{each['name']}.latent.f32")
-        picture.save(folder / "expected" / f"{each['name']}.png")
-        print(folder.name, each["name"], "latent std", float(latent.std()))
-    pipeline.scheduler = own
+        latent, picture = drawing.draw(pipeline, each, config, folder, expected_latent)
+        drawing.save(latent, picture, folder / "expected" / each["name"])
+        print(folder.name, each["name"], "latent std", float(torch.as_tensor(latent).std()))
 
 
 def optimum_export(pipeline, folder: Path, task="text-to-image") -> None:
@@ -268,12 +195,8 @@ def no_export(_pipeline, _folder: Path) -> None:
 def save(name, pipeline, cases, sampler, base=None, export=optimum_export) -> None:
     folder = OUT / name
     shutil.rmtree(folder, ignore_errors=True)
-    if any("image" in each for each in cases):
-        write_input(folder / "input.png")
-    if any("mask" in each for each in cases):
-        write_mask(folder / "mask.png")
-    if any(each.get("image") == "wide.png" for each in cases):
-        write_outpainting(folder)
+    cases = [{**each, "width": SIDE, "height": SIDE} for each in cases]
+    drawing.write_files(folder, cases)
     if base and export is not optimum_export:
         export(pipeline, folder)
         shutil.copytree(next(path for path in bases(base) if path.exists()), folder / "scheduler")
@@ -287,7 +210,6 @@ def save(name, pipeline, cases, sampler, base=None, export=optimum_export) -> No
                 shutil.copytree(source, folder / part) if source.is_dir() else shutil.copy(source, folder / part)
     else:
         export(pipeline, folder)
-    cases = [{**each, "width": SIDE, "height": SIDE} for each in cases]
     record(pipeline, cases, folder)
     named = [{**each, "sampler": each["sampler"] or sampler} for each in cases]
     (folder / "cases.json").write_text(json.dumps({"base": base, "cases": named}, indent=1) + "\n")
@@ -311,30 +233,24 @@ def make_sd15(work):
 
 
 def make_image_to_image(work):
-    unchecked = {"requires_safety_checker": False}
-    for base, make, pipeline_class, more, cases, sampler in (
-        ("sd15", pipelines.sd15, StableDiffusionImg2ImgPipeline, unchecked, IMAGE_TO_IMAGE, "pndm"),
-        ("lcm", pipelines.lcm, LatentConsistencyModelImg2ImgPipeline, unchecked, LCM_IMAGE, "lcm"),
-        ("sdxl", pipelines.sdxl, StableDiffusionXLImg2ImgPipeline, {"add_watermarker": False}, SDXL_IMAGE, "euler"),
-    ):
-        pipeline = pipeline_class(**make(work / base).components, **more)
-        pipeline.set_progress_bar_config(disable=True)
-        save(f"{base}-image", pipeline, cases, sampler, base=base, export=encoder_export)
+    save("sd15-image", pipelines.sd15(work / "sd15"), IMAGE_TO_IMAGE, "pndm", base="sd15", export=encoder_export)
+    save("lcm-image", pipelines.lcm(work / "lcm"), LCM_IMAGE, "lcm", base="lcm", export=encoder_export)
+    save("sdxl-image", pipelines.sdxl(work / "sdxl"), SDXL_IMAGE, "euler", base="sdxl", export=encoder_export)
 
 
 def make_inpaint(work):
-    for base, make, pipeline_class, more, cases, sampler in (
-        ("sd15", pipelines.sd15, StableDiffusionInpaintPipeline, {"requires_safety_checker": False}, INPAINT, "pndm"),
-        ("sdxl", pipelines.sdxl, StableDiffusionXLInpaintPipeline, {"add_watermarker": False}, SDXL_INPAINT, "euler"),
-    ):
-        pipeline = pipeline_class(**make(work / base).components, **more)
-        pipeline.set_progress_bar_config(disable=True)
-        save(f"{base}-inpaint", pipeline, cases, sampler, base=f"{base}-image", export=no_export)
+    save("sd15-inpaint", pipelines.sd15(work / "sd15"), INPAINT, "pndm", base="sd15-image", export=no_export)
+    save("sdxl-inpaint", pipelines.sdxl(work / "sdxl"), SDXL_INPAINT, "euler", base="sdxl-image", export=no_export)
 
 
 def make_own_inpaint(work):
     pipeline = pipelines.sd15_inpaint(pipelines.sd15(work))
     save("sd-inpaint", pipeline, OWN_INPAINT, "pndm", base="sd15-image", export=unet_export)
+
+
+def make_own_xl_inpaint(work):
+    pipeline = pipelines.sdxl_inpaint(pipelines.sdxl(work))
+    save("sdxl-own-inpaint", pipeline, OWN_XL_INPAINT, "euler", base="sdxl-image", export=unet_export)
 
 
 def make_refiner(work):
@@ -391,6 +307,7 @@ FIXTURES = {
     "sd15": make_sd15, "sd21": make_sd21, "lcm": make_lcm, "sdxl": make_sdxl, "sdxl-lcm": make_sdxl_lcm, "torch": make_torch,
     "dynamo": make_dynamo, "image": make_image_to_image, "refiner": make_refiner,
     "windows": make_windows, "hires": make_hires, "inpaint": make_inpaint, "sd-inpaint": make_own_inpaint,
+    "sdxl-own-inpaint": make_own_xl_inpaint,
     "prompts": make_prompts,
 }
 

@@ -19,6 +19,7 @@ from diffusers import (
     StableDiffusionInpaintPipeline,
     StableDiffusionPipeline,
     StableDiffusionXLImg2ImgPipeline,
+    StableDiffusionXLInpaintPipeline,
     StableDiffusionXLPipeline,
     UNet2DConditionModel,
 )
@@ -67,12 +68,13 @@ def sd_unet(cross: int, **more) -> UNet2DConditionModel:
 
 def sdxl_unet(cross: int, pooled: int, depths, time_ids=6, **more) -> UNet2DConditionModel:
     return UNet2DConditionModel(
-        sample_size=8, in_channels=4, out_channels=4, layers_per_block=2, norm_num_groups=4,
+        sample_size=8, out_channels=4, layers_per_block=2, norm_num_groups=4,
         down_block_types=("DownBlock2D", "CrossAttnDownBlock2D", "CrossAttnDownBlock2D"),
         up_block_types=("CrossAttnUpBlock2D", "CrossAttnUpBlock2D", "UpBlock2D"),
         block_out_channels=(8, 16, 16), attention_head_dim=(1, 2, 4), cross_attention_dim=cross,
         transformer_layers_per_block=depths, use_linear_projection=True, addition_embed_type="text_time",
-        addition_time_embed_dim=8, projection_class_embeddings_input_dim=pooled + time_ids * 8, **more,
+        addition_time_embed_dim=8, projection_class_embeddings_input_dim=pooled + time_ids * 8,
+        **{"in_channels": 4, **more},
     )
 
 
@@ -114,9 +116,17 @@ def sd15_inpaint(base: StableDiffusionPipeline) -> StableDiffusionInpaintPipelin
     unet = sd_unet(16, in_channels=9).eval()
     round_weights(unet)
     strengthen(unet, {})
-    pipeline = StableDiffusionInpaintPipeline(**{**base.components, "unet": unet}, requires_safety_checker=False)
-    pipeline.set_progress_bar_config(disable=True)
-    return pipeline
+    return StableDiffusionInpaintPipeline(**{**base.components, "unet": unet}, requires_safety_checker=False)
+
+
+def sdxl_inpaint(base: StableDiffusionXLPipeline) -> StableDiffusionXLInpaintPipeline:
+    """The same for SDXL; the UNet has one transformer block where SDXL has two and ten, because the depth is that of the fixture sdxl."""
+    torch.manual_seed(13)
+    conditions = {"added_cond_kwargs": {"text_embeds": torch.randn(2, 16), "time_ids": torch.full((2, 6), 64.0)}}
+    unet = sdxl_unet(24, 16, (1, 1, 1), in_channels=9).eval()
+    round_weights(unet)
+    strengthen(unet, conditions)
+    return StableDiffusionXLInpaintPipeline(**{**base.components, "unet": unet}, add_watermarker=False)
 
 
 def sd21(work: Path) -> StableDiffusionPipeline:

@@ -65,6 +65,26 @@ def states_of(encoder, tokenizer, chunks, skip, is_xl):
     return torch.cat(parts), pooled
 
 
+def embeddings(pipeline, each):
+    """What diffusers is given of a case with the prompt of one of CASES: the states of its prompt and of its negative prompt, which is plain."""
+    chunks = next(known["chunks"] for known in CASES if known["prompt"] == each["prompt"])
+    skip = each.get("clipSkip")
+    states, pooled = states_of_all(pipeline, chunks, skip)
+    negative, negative_pooled = states_of_all(pipeline, [[[each["negative_prompt"], 1]]], skip)
+    # diffusers wants both of one length. Attention over keys that are all repeated equally often is the same attention.
+    given = dict(prompt_embeds=states[None], negative_prompt_embeds=negative.repeat(len(chunks), 1)[None])
+    return given if pooled is None else dict(given, pooled_prompt_embeds=pooled, negative_pooled_prompt_embeds=negative_pooled)
+
+
+def states_of_all(pipeline, chunks, skip):
+    """Of all text encoders of a pipeline, side by side, and the pooled state of SDXL's second one."""
+    pairs = [(getattr(pipeline, f"text_encoder{n}", None), getattr(pipeline, f"tokenizer{n}", None)) for n in ("", "_2")]
+    pairs = [pair for pair in pairs if pair[0] is not None]
+    is_xl = getattr(pipeline, "text_encoder_2", None) is not None
+    made = [states_of(*pair, chunks, skip, is_xl) for pair in pairs]
+    return torch.cat([states for states, _ in made], dim=-1), made[-1][1] if is_xl else None
+
+
 def by_compel(pipeline, prompt, skip):
     from compel import Compel, ReturnedEmbeddingsType as Type
 
@@ -80,14 +100,10 @@ def make(pipelines, out: Path) -> None:
     for base, pipeline in pipelines.items():
         (out / base).mkdir(parents=True)
         is_xl = getattr(pipeline, "text_encoder_2", None) is not None
-        pairs = [(pipeline.text_encoder, pipeline.tokenizer)]
-        if is_xl:
-            pairs.append((pipeline.text_encoder_2, pipeline.tokenizer_2))
         for each in CASES:
             if is_xl and each["clip_skip"] == 2:
                 continue
-            made = [states_of(*pair, each["chunks"], each["clip_skip"], is_xl) for pair in pairs]
-            states = torch.cat([states for states, _ in made], dim=-1)
+            states, pooled = states_of_all(pipeline, each["chunks"], each["clip_skip"])
             if each["compel"] and base == "sd15":
                 theirs = by_compel(pipeline, each["prompt"], each["clip_skip"])
                 distance = float((theirs - states).abs().max())
@@ -95,6 +111,6 @@ def make(pipelines, out: Path) -> None:
                 assert distance <= 1e-5
             states.float().numpy().astype("<f4").tofile(out / base / f"{each['name']}.f32")
             if is_xl:
-                made[1][1].float().numpy().astype("<f4").tofile(out / base / f"{each['name']}.pooled.f32")
+                pooled.float().numpy().astype("<f4").tofile(out / base / f"{each['name']}.pooled.f32")
     cases = [{key: each[key] for key in ("name", "prompt", "clip_skip")} | {"chunks": len(each["chunks"])} for each in CASES]
     (out / "cases.json").write_text(json.dumps(cases, indent=1) + "\n")
