@@ -37,7 +37,7 @@ async function family(bench: Bench, name: string): Promise<Row[]> {
     return readDrawn(join(folder, 'drawn', engine));
   };
   const torch = await drawnBy('torch-fp32');
-  const lehr = await drawWithLehr(folder, cases, 'onnx-fp32');
+  const lehr = await drawWithLehr(folder, cases, { graphs: 'onnx-fp32' });
   const what = `${cases.length} pictures in one batch`;
   const rows: Row[] = [];
   for (const [by, drawn] of [
@@ -53,7 +53,11 @@ async function family(bench: Bench, name: string): Promise<Row[]> {
   const last = cases[cases.length - 1];
   const alone = relativeDistance((await lehr(last)).latent, (await lehr(aloneOf(last))).latent);
   rows.push(atMost(`${what}: final latent from the batch and alone`, alone, 1e-5));
-  const [ours] = await largestDifferences(cases, await drawWithLehr(folder, cases, 'onnx-fp16'), torch);
+  const [ours] = await largestDifferences(
+    cases,
+    await drawWithLehr(folder, cases, { graphs: 'onnx-fp16' }),
+    torch,
+  );
   const [theirs] = await largestDifferences(cases, await drawnBy('torch-fp16'), torch);
   rows.push({
     what: `${what}, float16 beside diffusers in float16: distance of the final latents from diffusers in float32`,

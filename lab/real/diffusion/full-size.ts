@@ -25,6 +25,14 @@ export async function fullSize(bench: Bench, name: string): Promise<string> {
   return folder;
 }
 
+/** Adds the VAE encoder to the exported graphs of a pipeline, whose folder it returns. */
+export async function withEncoder(bench: Bench, name: string): Promise<string> {
+  const folder = await fullSize(bench, name);
+  const request = { do: 'export-encoder', folder };
+  await once(join(folder, 'onnx/vae_encoder'), `exporting the VAE encoder of ${name}`, request, bench);
+  return folder;
+}
+
 /** Asks a Python program for what makes `result`, in a separate process, unless an earlier run has made it completely. */
 export async function once(
   result: string,
@@ -81,14 +89,17 @@ export async function drawWith(
 export const readDrawn =
   (out: string): DrawnOf =>
   async ({ name }) => {
-    const bytes = new Uint8Array(readFileSync(join(out, `${name}.latent.f32`)));
     const pixels = await sharp(join(out, `${name}.png`))
       .removeAlpha()
       .raw()
       .toBuffer();
     const drawn = JSON.parse(readFileSync(join(out, `${name}.json`), 'utf8')) as Drawn;
-    return { ...drawn, latent: new Float32Array(bytes.buffer), pixels: new Uint8Array(pixels) };
+    return { ...drawn, latent: latentIn(join(out, name)), pixels: new Uint8Array(pixels) };
   };
+
+/** The latent of a drawn case. */
+export const latentIn = (path: string): Float32Array =>
+  new Float32Array(new Uint8Array(readFileSync(`${path}.latent.f32`)).buffer);
 
 /** Bytes of the files of an exported pipeline. */
 export async function sizeOf(folder: string): Promise<number> {

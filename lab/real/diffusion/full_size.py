@@ -1,14 +1,15 @@
 """Pipelines with all blocks and layers of the published ones and seeded random weights: makes, exports and draws them.
 
-Stable Diffusion 1.5 has its full width. Stable Diffusion 2.1 and SDXL have the depth, the options and the picture sizes of
-the published models, and smaller widths, which this file says.
+Stable Diffusion 1.5 has its full width, and so has its form for inpainting. Stable Diffusion 2.1, SDXL and its refiner have the depth, the
+options and the picture sizes of the published models, and smaller widths, which this file says.
 
 One process does one thing, because each holds gigabytes. Requests, one line of JSON each:
 
-    {"do": "make", "name": "sd15", "folder": F}      F/torch: the pipeline as diffusers saves it; or sd21, sdxl
-    {"do": "export", "folder": F}                    F/onnx: as `optimum-cli export onnx` writes it
+    {"do": "make", "name": "sd15", "folder": F}      F/torch: the pipeline as diffusers saves it; or another one of MAKERS
+    {"do": "export", "folder": F}                    F/onnx: as `optimum-cli export onnx` writes it, without the VAE encoder
+    {"do": "export-encoder", "folder": F}            F/onnx/vae_encoder: this graph alone
     {"do": "open", "folder": F, "engine": E}         E: torch (diffusers) or onnx (Optimum's pipeline)
-    {"do": "draw", "case": C, "out": D}              D/NAME.latent.f32, D/NAME.png; answers the seconds, and those of the CPU
+    {"do": "draw", "case": C, "out": D}              D/NAME.latent.f32, D/NAME.png; answers the CPU seconds of a step
     {"do": "steps", "case": C}                       begins a picture and answers; each {"do": "step"} then makes a step of it
 """
 
@@ -21,6 +22,7 @@ from pathlib import Path
 
 import torch
 
+import drawing
 import pipelines
 
 sys.path.insert(0, str(Path(__file__).parent.parent))
@@ -49,23 +51,23 @@ def vae(scaling: float, widths=(128, 256, 512, 512), sample=512):
     )
 
 
-def unet(cross: int, sample: int, widths=(320, 640, 1280, 1280), heads=8, **more):
+def unet(cross: int, sample: int, widths=(320, 640, 1280, 1280), heads=8, channels=4, **more):
     from diffusers import UNet2DConditionModel
 
     return UNet2DConditionModel(
-        sample_size=sample, in_channels=4, out_channels=4, layers_per_block=2, cross_attention_dim=cross,
+        sample_size=sample, in_channels=channels, out_channels=4, layers_per_block=2, cross_attention_dim=cross,
         down_block_types=("CrossAttnDownBlock2D",) * 3 + ("DownBlock2D",),
         up_block_types=("UpBlock2D",) + ("CrossAttnUpBlock2D",) * 3,
         block_out_channels=widths, attention_head_dim=heads, **more,
     )
 
 
-def sd15(work: Path):
-    from diffusers import PNDMScheduler, StableDiffusionPipeline
+def sd15(work: Path, channels=4):
+    from diffusers import PNDMScheduler, StableDiffusionInpaintPipeline, StableDiffusionPipeline
 
-    return StableDiffusionPipeline(
+    return (StableDiffusionPipeline if channels == 4 else StableDiffusionInpaintPipeline)(
         vae=vae(0.18215), text_encoder=text_encoder(768, 12, 12, "quick_gelu"),
-        tokenizer=pipelines.tokenizer(work / "tokenizer", "<|endoftext|>"), unet=unet(768, 64),
+        tokenizer=pipelines.tokenizer(work / "tokenizer", "<|endoftext|>"), unet=unet(768, 64, channels=channels),
         scheduler=PNDMScheduler(**pipelines.BETAS, skip_prk_steps=True, set_alpha_to_one=False, steps_offset=1),
         safety_checker=None, feature_extractor=None, requires_safety_checker=False,
     )
@@ -111,7 +113,33 @@ def sdxl(work: Path):
     )
 
 
-MAKERS = {"sd15": sd15, "sd21": sd21, "sdxl": sdxl}
+def sdxl_refiner(work: Path):
+    """A third of the published width, with its four levels and 44 transformer blocks, and the second text encoder and VAE of sdxl."""
+    from diffusers import EulerDiscreteScheduler, StableDiffusionXLImg2ImgPipeline, UNet2DConditionModel
+
+    pooled, time = 320, 256
+    return StableDiffusionXLImg2ImgPipeline(
+        vae=vae(0.13025, (64, 128, 256, 256), 1024), text_encoder=None, tokenizer=None,
+        text_encoder_2=text_encoder(pooled, 32, 5, "gelu", pooled, pooled=True),
+        tokenizer_2=pipelines.tokenizer(work / "tokenizer_2", "!"),
+        unet=UNet2DConditionModel(
+            sample_size=128, in_channels=4, out_channels=4, layers_per_block=2,
+            down_block_types=("DownBlock2D", "CrossAttnDownBlock2D", "CrossAttnDownBlock2D", "DownBlock2D"),
+            up_block_types=("UpBlock2D", "CrossAttnUpBlock2D", "CrossAttnUpBlock2D", "UpBlock2D"),
+            block_out_channels=(128, 256, 512, 512), attention_head_dim=(2, 4, 8, 8), cross_attention_dim=pooled,
+            transformer_layers_per_block=4, use_linear_projection=True, addition_embed_type="text_time",
+            addition_time_embed_dim=time, projection_class_embeddings_input_dim=pooled + 5 * time,
+        ),
+        scheduler=EulerDiscreteScheduler(
+            **pipelines.BETAS, prediction_type="epsilon", timestep_spacing="leading", steps_offset=1,
+        ),
+        force_zeros_for_empty_prompt=False, requires_aesthetics_score=True, add_watermarker=False,
+    )
+
+
+MAKERS = {
+    "sd15": sd15, "sd15-inpaint": lambda work: sd15(work, channels=9), "sd21": sd21, "sdxl": sdxl, "sdxl-refiner": sdxl_refiner,
+}
 
 
 def make(name: str, folder: Path) -> None:
@@ -124,8 +152,9 @@ def make(name: str, folder: Path) -> None:
         conditions = {}
         if config.addition_embed_type == "text_time":
             pooled = torch.randn(1, pipeline.text_encoder_2.config.projection_dim)
-            conditions["added_cond_kwargs"] = {"text_embeds": pooled, "time_ids": torch.full((1, 6), 256.0)}
-        latent, text = torch.randn(1, 4, 16, 16), torch.randn(1, 77, config.cross_attention_dim)
+            ids = (config.projection_class_embeddings_input_dim - pooled.shape[1]) // config.addition_time_embed_dim
+            conditions["added_cond_kwargs"] = {"text_embeds": pooled, "time_ids": torch.full((1, ids), 256.0)}
+        latent, text = torch.randn(1, config.in_channels, 16, 16), torch.randn(1, 77, config.cross_attention_dim)
         prediction = pipeline.unet(latent, 500, text, **conditions).sample
         pipeline.unet.conv_out.weight.mul_(1 / prediction.std())
     pipeline.save_pretrained(folder / "torch")
@@ -137,6 +166,17 @@ def export(folder: Path) -> None:
 
     main_export(str(folder / "torch"), output=str(folder / "onnx"), task="text-to-image", do_validation=False)
     shutil.rmtree(folder / "onnx/vae_encoder", ignore_errors=True)
+
+
+def export_encoder(folder: Path) -> None:
+    from diffusers import DiffusionPipeline
+    from optimum.exporters.onnx.convert import export_models
+    from optimum.exporters.utils import get_diffusion_models_for_export
+
+    pipeline = DiffusionPipeline.from_pretrained(folder / "torch", torch_dtype=torch.float32)
+    encoder, config = get_diffusion_models_for_export(pipeline)["vae_encoder"]
+    export_models({"vae_encoder": (encoder, config)}, folder / "onnx", output_names=["vae_encoder/model.onnx"])
+    encoder.save_config(folder / "onnx/vae_encoder")
 
 
 def open_pipeline(folder: Path, engine: str):
@@ -159,39 +199,23 @@ class Engine:
 
     def __init__(self, folder: Path, engine: str):
         torch.set_num_threads(THREADS)
-        self.pipeline = open_pipeline(folder, engine)
-        self.pipeline.set_progress_bar_config(disable=True)
-        self.own = self.pipeline.scheduler
+        self.folder = folder
+        self.pipeline = drawing.quiet(open_pipeline(folder, engine))
         self.config = json.loads((folder / "torch/scheduler/scheduler_config.json").read_text())
 
     def draw(self, case: dict, out: Path) -> dict:
-        from make_fixtures import SAMPLERS
-
-        pipeline, latents = self.pipeline, []
-        pipeline.scheduler = SAMPLERS[case["sampler"]](self.config) if case["sampler"] in SAMPLERS else self.own
-        negative = {} if case["negative_prompt"] is None else {"negative_prompt": case["negative_prompt"]}
         steps = []
-
-        def keep(_pipeline, _step, _timestep, values):
-            latents[:] = [values["latents"]]
-            steps.append((time.monotonic(), time.process_time()))
-            return {}
-
-        started, cpu = time.monotonic(), time.process_time()
-        with torch.no_grad():
-            picture = pipeline(
-                prompt=case["prompt"], height=case["height"], width=case["width"], num_inference_steps=case["steps"],
-                guidance_scale=case["guidance"], generator=torch.Generator().manual_seed(case["seed"]),
-                callback_on_step_end=keep, **negative,
-            ).images[0]
+        drawing.write_files(self.folder, [case])
+        latent, picture = drawing.draw(
+            self.pipeline, case, self.config, self.folder,
+            # Of a pipeline beside this one.
+            latent_file=lambda name: self.folder.parent / "{}/drawn/torch/{}.latent.f32".format(*name.split("/")),
+            at_step=lambda: steps.append(time.process_time()),
+        )
         out.mkdir(parents=True, exist_ok=True)
-        torch.as_tensor(latents[0]).float().numpy().astype("<f4").tofile(out / f"{case['name']}.latent.f32")
-        picture.save(out / f"{case['name']}.png")
+        drawing.save(latent, picture, out / case["name"])
         # Of the steps after the first, which also holds the text encoders.
-        made = max(1, len(steps) - 1)
-        return dict(seconds=time.monotonic() - started, cpu_seconds=time.process_time() - cpu,
-                    step_seconds=(steps[-1][0] - steps[0][0]) / made, step_cpu_seconds=(steps[-1][1] - steps[0][1]) / made)
-
+        return dict(step_cpu_seconds=(steps[-1] - steps[0]) / max(1, len(steps) - 1))
 
     def steps(self, case: dict):
         """Makes the steps of a picture, each when it is asked for, and answers how long it took. Holds no VAE and no text encoder."""
@@ -229,6 +253,8 @@ def answer(request: dict):
         make(request["name"], folder)
     elif do == "export":
         export(folder)
+    elif do == "export-encoder":
+        export_encoder(folder)
     elif do == "open":
         opened["engine"] = Engine(folder, request["engine"])
     elif do == "steps":

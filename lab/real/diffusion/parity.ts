@@ -6,7 +6,7 @@ import {
 } from '../../../test/support/diffusion-fixtures.ts';
 import type { Bench, Row } from '../section.ts';
 import { aloneOf, drawWithLehr } from './draw-lehr.ts';
-import { type Drawn, drawWith, type Engine, fullSize } from './full-size.ts';
+import { type Drawn, type DrawnOf, drawWith, type Engine, fullSize } from './full-size.ts';
 
 /** Sides of 128 and 256, because a step of 512x512 takes ten seconds of two cores. The weights and the graphs are those of any size. */
 const casesOf = (side: number, guidance: number): readonly DiffusersCase[] => [
@@ -61,14 +61,17 @@ async function compare(
     // torch has other kernels; Optimum's pipeline runs the same graphs with the same runtime.
     if (engine === 'onnx') rows.push(stepTime(last, name, await lehr(aloneOf(last)), await drawnOf(last)));
   }
+  return [...rows, await aloneRow(titleOf(last), last, lehr)];
+}
+
+export async function aloneRow(title: string, last: DiffusersCase, lehr: DrawnOf): Promise<Row> {
   const distance = relativeDistance((await lehr(last)).latent, (await lehr(aloneOf(last))).latent);
-  rows.push({
-    what: `${titleOf(last)}: final latent from the batch and alone`,
+  return {
+    what: `${title}: final latent from the batch and alone`,
     figure: distance.toExponential(1),
     wanted: '<= 1e-5',
     met: distance <= 1e-5,
-  });
-  return rows;
+  };
 }
 
 const stepTime = (last: DiffusersCase, name: string, ours: Drawn, theirs: Drawn): Row => ({
@@ -83,7 +86,7 @@ const stepTime = (last: DiffusersCase, name: string, ours: Drawn, theirs: Drawn)
 const titleOf = ({ sampler, steps, guidance, width, height }: DiffusersCase): string =>
   `${width}x${height}, ${steps} steps of ${sampler}, ${guidance === 1 ? 'no guidance' : `guidance ${guidance} with a negative prompt`}`;
 
-function differences(what: string, ours: ExpectedPicture, expected: ExpectedPicture): Row[] {
+export function differences(what: string, ours: ExpectedPicture, expected: ExpectedPicture): Row[] {
   const distance = relativeDistance(ours.latent, expected.latent);
   let pixel = 0;
   for (const [i, value] of expected.pixels.entries())

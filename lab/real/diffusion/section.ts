@@ -1,5 +1,6 @@
 /** Diffusion at full size: pipelines with random weights, exported by Optimum, in Lehr and in the programs that they came from. */
 import type { Section } from '../section.ts';
+import { edits } from './edits.ts';
 import { families } from './families.ts';
 import { fusedOthers, fusedUnet, fusedXl } from './fused.ts';
 import { hostCost } from './host-cost.ts';
@@ -34,6 +35,7 @@ options and few channels: the fixtures of \`npm test\`, made and exported again.
       run: parityOfVelocity,
     },
     { name: 'xl', title: 'SDXL at three tenths of its width', run: parityOfXl },
+    ...edits,
     ...families,
     {
       name: 'host',
