@@ -1037,6 +1037,27 @@ export interface components {
             } | undefined;
         } | {
             /** @enum {string} */
+            readonly type: "picture-transform";
+            /** @description `name` or `name@version`. Absent: the default model of the task. */
+            readonly model?: string | undefined;
+            readonly input: components["schemas"]["PictureTransformInput"];
+            /**
+             * @description Jobs of a more urgent class always run first. Absent: `standard`, or the most urgent class that the key allows if that is `bulk`.
+             * @enum {string}
+             */
+            readonly priority?: ("interactive" | "standard" | "bulk") | undefined;
+            /** @description Seconds from now. A job that is not finished by then ends as `expired`. */
+            readonly deadline_s?: number | undefined;
+            readonly webhook?: components["schemas"]["WebhookRequest"] | undefined;
+            /**
+             * @description Your own labels, at most 32; returned unchanged.
+             * @default {}
+             */
+            readonly metadata?: {
+                readonly [key: string]: string;
+            } | undefined;
+        } | {
+            /** @enum {string} */
             readonly type: "text-embedding";
             /** @description `name` or `name@version`. Absent: the default model of the task. */
             readonly model?: string | undefined;
@@ -1309,6 +1330,24 @@ export interface components {
              */
             readonly mode?: ("sequential" | "fast") | undefined;
         };
+        readonly PictureTransformInput: {
+            /** @description The picture: PNG, JPEG or WebP as an http(s) URL, a `data:` URI, or the id or link of an uploaded file. In a workflow also `{{node.image}}`, the first picture of that node. */
+            readonly image: string;
+            /**
+             * @description Of models that give a picture or a mask. Default: `png`.
+             * @enum {string}
+             */
+            readonly output_format?: ("png" | "webp" | "jpeg") | undefined;
+            /** @description Of models that give a picture: how many times as wide and high it becomes. Default: the model's own scale; another one is reached by Lanczos after the graph. */
+            readonly scale?: number | undefined;
+            /**
+             * @description Of models that give a mask: the `mask` as a grey picture (default), or the `cutout`, which is the picture with the mask as its alpha, as PNG or WebP.
+             * @enum {string}
+             */
+            readonly output?: ("mask" | "cutout") | undefined;
+            /** @description Of models that give labels: how many, best first. Default: 5. */
+            readonly top_k?: number | undefined;
+        };
         readonly TextEmbeddingInput: {
             /** @description The texts to embed, or their token ids. */
             readonly texts: readonly (string | readonly number[])[];
@@ -1473,6 +1512,13 @@ export interface components {
             /** @enum {string} */
             readonly type: "speech-to-text";
             readonly input: components["schemas"]["SpeechToTextInput"];
+        } | {
+            /** @description Other nodes refer to it by this name. */
+            readonly id: string;
+            readonly model?: string | undefined;
+            /** @enum {string} */
+            readonly type: "picture-transform";
+            readonly input: components["schemas"]["PictureTransformInput"];
         } | {
             /** @description Other nodes refer to it by this name. */
             readonly id: string;

@@ -10,13 +10,17 @@ import {
   type GuidanceKind,
   groupQueueName,
   passesOf,
+  rowsOfTransform,
   rowsPerSample,
   speechCostMs,
   stepsMade,
   type TextToImageInput,
+  type TransformResult,
+  transformCostMs,
   type WorkerStatus,
 } from '@lehr/shared';
 import { fleetIndex } from '../fleet/fleet-index.ts';
+import type { PictureSize } from './picture-header.ts';
 
 /** Pixels times row-steps per second before the first measurement: a T4 with SD 1.5 in fp16 takes 61.9 ms per row at 512x512. */
 export const DEFAULT_PIXEL_STEPS_PER_S = (512 * 512) / 0.0619;
@@ -76,3 +80,13 @@ export function priceOfSpeech(
   const speed = fleetIndex(fleet).speed(queue);
   return speechCostMs(seconds, queue, speed === undefined ? [] : [{ queue, row_steps_per_s: speed }]);
 }
+
+/** For a picture whose size is unknown, given by URL. */
+const UNKNOWN_SIZE = { width: 1024, height: 1024 };
+
+/** Estimated engine ms of transforming a picture, at least 1. The worker charges the difference when it has decoded it. */
+export const priceOfTransform = (
+  result: TransformResult,
+  size: PictureSize = UNKNOWN_SIZE,
+  speed: number | undefined,
+): number => transformCostMs(rowsOfTransform(result, size), speed);

@@ -1,10 +1,12 @@
 /** Resolves a workflow: every node as if it were requested alone, each with its own job id. */
 import {
   type FieldProblem,
+  findReferences,
   type JobRequest,
   LehrError,
   newJobId,
   planWorkflow,
+  type Registry,
   speechToImageNodes,
   type WorkflowNode,
 } from '@lehr/shared';
@@ -34,6 +36,7 @@ export async function resolveWorkflow(
       return { node, after, work };
     }),
   );
+  checkResults(parts.registry, nodes, new Map(resolved.map(({ node, work }) => [node.id, work])));
   const workflow: WorkflowState = {
     nodes: resolved.map(({ node, after, work: { attachments: _, input: __, ...work } }) => ({
       ...work,
@@ -57,6 +60,25 @@ export async function resolveWorkflow(
     workflow,
     attachments: resolved.flatMap(({ work }) => work.attachments),
   };
+}
+
+/** A node that transforms a picture has a picture or labels, as its model says. Throws `invalid-input` for references to what it has not. */
+function checkResults(
+  registry: Registry,
+  nodes: readonly WorkflowNode[],
+  works: ReadonlyMap<string, Resolution>,
+): void {
+  const problems = nodes.flatMap(({ input }, i) =>
+    findReferences(input).flatMap(({ node, field, pointer }): FieldProblem[] => {
+      const entry = registry.named(works.get(node)?.model ?? '');
+      if (entry?.task !== 'transform') return [];
+      const has = entry.result === 'class' ? 'labels' : 'image';
+      if (field === has) return [];
+      const detail = `refers to ${node}.${field}; of the model ${entry.name} it has ${node}.${has}`;
+      return [{ pointer: `/nodes/${i}/input${pointer}`, detail }];
+    }),
+  );
+  if (problems.length > 0) throw refusal('invalid-input', problems);
 }
 
 /** The inputs of the nodes, as posted, and of a spoken picture what no node has: the language and task as the caller gave them. */

@@ -34,6 +34,7 @@ import { fleetIndex } from '../fleet/fleet-index.ts';
 import { assignVersion, type StoredRollout } from '../rollouts/rollout.ts';
 import { takesPictureSize } from './complete-edit.ts';
 import { completeInput } from './complete-input.ts';
+import { completeTransform } from './complete-transform.ts';
 import {
   type Attachment,
   type LocatedMedia,
@@ -41,7 +42,7 @@ import {
   type MediaContext,
   type MediaParts,
 } from './media-input.ts';
-import { priceOf, priceOfSpeech } from './price.ts';
+import { priceOf, priceOfSpeech, priceOfTransform } from './price.ts';
 
 /** Prices that are the same for every version of a model. */
 const NO_FLEET: readonly WorkerStatus[] = [];
@@ -95,6 +96,8 @@ export async function resolveWork(
       return resolvePicture(parts, context, request);
     case 'speech-to-text':
       return resolveSpeech(parts, context, request);
+    case 'picture-transform':
+      return resolveTransform(parts, context, request);
     default: {
       const chosen = resolveModel(parts.registry, context, 'text', request.model, request.type);
       return resolveText(context, request, chosen);
@@ -124,6 +127,27 @@ async function resolvePicture(
     input: { ...input, ...(image && { image: image.source }), ...(mask && { mask: mask.source }) },
     attachments: [image, mask].flatMap((each) => each?.attached ?? []),
     rollout: share?.(priceOf(input, group, NO_FLEET, model)),
+  };
+}
+
+async function resolveTransform(
+  parts: ResolveParts,
+  context: ResolveContext,
+  request: Extract<OneTask, { type: 'picture-transform' }>,
+): Promise<Resolution> {
+  const { model, ref, share } = resolveModel(parts.registry, context, 'transform', request.model);
+  const image = await locatePicture(parts, context, 'image', request.input.image);
+  const size = await image?.size?.();
+  const fields = completeTransform(request.input, model, size);
+  const queue = groupQueueName({ task: 'transform', model: ref });
+  return {
+    type: 'picture-transform',
+    model: formatModelRef(ref),
+    queue,
+    cost: priceOfTransform(model.result, size, fleetIndex(context.fleet).speed(queue)),
+    input: { ...fields, ...(image && { image: image.source }) },
+    attachments: image?.attached ? [image.attached] : [],
+    rollout: share?.(priceOfTransform(model.result, size, undefined)),
   };
 }
 

@@ -26,6 +26,10 @@ export const JOB_REQUESTS = {
       input: { audio: 'https://app.example/memo.wav', width: 512, height: 512 },
     },
   },
+  transform: {
+    summary: 'A larger picture',
+    value: { type: 'picture-transform', input: { image: 'https://app.example/sketch.png', scale: 2 } },
+  },
   workflow: {
     summary: 'A workflow',
     value: {

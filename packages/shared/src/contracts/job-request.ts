@@ -1,6 +1,7 @@
 /** The request that creates a job. */
 import { z } from 'zod';
 import { MetadataSchema, PRIORITY_CLASSES } from './job.ts';
+import { PictureTransformRequestSchema } from './picture-transform.ts';
 import { SpeechToTextRequestSchema } from './speech-to-text.ts';
 import {
   DURABILITIES,
@@ -59,6 +60,7 @@ export const JobRequestSchema = z
   .discriminatedUnion('type', [
     request('text-to-image', TextToImageRequestSchema),
     request('speech-to-text', SpeechToTextRequestSchema),
+    request('picture-transform', PictureTransformRequestSchema),
     textRequest('text-embedding', TextEmbeddingRequestSchema),
     textRequest('text-classification', TextClassificationRequestSchema),
     textRequest('fill-mask', FillMaskRequestSchema),

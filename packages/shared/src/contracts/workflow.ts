@@ -1,5 +1,6 @@
 /** A workflow: a DAG of nodes. Each node is a job on a worker that serves its model, and can use the results of earlier nodes. */
 import { z } from 'zod';
+import { PictureTransformRequestSchema } from './picture-transform.ts';
 import { SpeechToTextRequestSchema, transcriptionOptions } from './speech-to-text.ts';
 import {
   FillMaskRequestSchema,
@@ -27,6 +28,7 @@ export const WorkflowNodeSchema = z
   .discriminatedUnion('type', [
     work('text-to-image', TextToImageRequestSchema),
     work('speech-to-text', SpeechToTextRequestSchema),
+    work('picture-transform', PictureTransformRequestSchema),
     work('text-embedding', TextEmbeddingRequestSchema),
     work('text-classification', TextClassificationRequestSchema),
     work('fill-mask', FillMaskRequestSchema),

@@ -74,7 +74,9 @@ function fillPictures(input: Input, outputs: ReadonlyMap<string, JobOutline | un
 
 /** A field of OFFERED_FIELDS as text; empty when the node has no such output. */
 function fieldOf(record: JobOutline | undefined, field: string): string {
-  const transcript = record?.state === 'succeeded' ? record.output.transcript : undefined;
+  if (record?.state !== 'succeeded') return '';
+  const { transcript, labels = [] } = record.output;
+  if (field === 'labels') return labels.map(({ label }) => label).join(', ');
   if (field === 'text') return transcript?.text.trim() ?? '';
   return field === 'language' ? (transcript?.language ?? '') : '';
 }

@@ -81,7 +81,8 @@ function problemOf(
   const isPicture = field === 'image' || field === 'latent';
   if (!taking)
     return isPicture ? 'refers to a picture, which only the fields image and mask take' : undefined;
-  if (!('image' in input) || pictureReference(input[taking] ?? '')?.node !== id) {
+  const value = (input as { readonly [Name in typeof taking]?: string })[taking] ?? '';
+  if (pictureReference(value)?.node !== id) {
     return 'must be one reference to a picture, such as {{node.image}}, and nothing else';
   }
   return taking === 'mask' && field === 'latent'

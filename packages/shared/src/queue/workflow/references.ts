@@ -3,10 +3,14 @@ import type { NodePicture } from '../../contracts/media-source.ts';
 import { MAX_INLINE_TEXT_BYTES } from '../../contracts/text.ts';
 import { MAX_PROMPT_LENGTH } from '../../contracts/text-to-image.ts';
 
-/** The fields of a finished node that later nodes may refer to, by its type: texts as parts of a string, a picture as the whole field `image` or `mask`, a latent as `image`. */
+/**
+ * The fields of a finished node that later nodes may refer to, by its type: texts as parts of a string, a picture as the whole
+ * field `image` or `mask`, a latent as `image`. Of a transform its model decides which of the two it has.
+ */
 export const OFFERED_FIELDS = {
   'speech-to-text': ['text', 'language'],
   'text-to-image': ['image', 'latent'],
+  'picture-transform': ['image', 'labels'],
   'text-embedding': [],
   'text-classification': [],
   'fill-mask': [],
