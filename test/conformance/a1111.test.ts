@@ -3,10 +3,10 @@ import { createHash } from 'node:crypto';
 import sharp from 'sharp';
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
 import { WebUiErrorSchema } from '../../apps/api/src/dialects/a1111/errors.ts';
-import { type JobId, pngTexts, showPreview } from '../../packages/shared/src/index.ts';
+import { type JobId, parseRegistry, pngTexts, showPreview } from '../../packages/shared/src/index.ts';
 import type { Claim } from '../../packages/shared/src/queue/index.ts';
 import { toStoredError } from '../../packages/shared/src/records/index.ts';
-import { API_KEY, type ApiWorld, apiWorld } from '../support/api-world.ts';
+import { API_KEY, type ApiWorld, apiWorld, MODELS } from '../support/api-world.ts';
 import { startRedis, type TestRedis } from '../support/redis.ts';
 
 let server: TestRedis;
@@ -211,11 +211,6 @@ test('A field that Lehr cannot serve is refused with its name, in the form of Fa
     expect(response.status).toBe(404);
     expect((await errorOf(response)).detail).toContain(words);
   }
-  const upscale = await world.ask('POST', '/sdapi/v1/extra-single-image', { upscaler_1: 'R-ESRGAN 4x+' });
-  expect([upscale.status, (await errorOf(upscale)).errors]).toEqual([
-    422,
-    expect.stringContaining('no upscaler'),
-  ]);
   const broken = await world.ask('POST', '/sdapi/v1/txt2img', '{"prompt":');
   expect([broken.status, (await errorOf(broken)).error]).toEqual([400, 'invalid-request']);
   expect(await (await world.ask('GET', '/v1/jobs')).json()).toMatchObject({ data: [] });
@@ -474,4 +469,99 @@ test('A call that outlasts its hold is answered with 504, its job goes on, and t
   const again = await world.ask('POST', '/sdapi/v1/txt2img', KOBOLD);
   expect(again.status).toBe(200);
   expect(JSON.parse(((await again.json()) as Answer).info)).toMatchObject({ job_id: claim.jobId });
+});
+
+const UPSCALERS = `${MODELS}
+  - { name: larger, aliases: [r-esrgan], task: transform, result: picture, scale: 4, versions: [{ version: "1", path: l }] }
+  - { name: depth, task: transform, result: mask, versions: [{ version: "1", path: d }] }
+`;
+const upscaleWorld = (): Promise<ApiWorld> => apiWorld(server.url, { registry: parseRegistry(UPSCALERS) });
+
+/** As webuiapi sends it, but for the picture and the upscaler. */
+const WEBUIAPI_EXTRA = {
+  resize_mode: 0,
+  show_extras_results: true,
+  gfpgan_visibility: 0,
+  codeformer_visibility: 0,
+  codeformer_weight: 0,
+  upscaling_resize: 2,
+  upscaling_resize_w: 512,
+  upscaling_resize_h: 512,
+  upscaling_crop: true,
+  upscaler_1: 'None',
+  upscaler_2: 'None',
+  extras_upscaler_2_visibility: 0,
+  upscale_first: false,
+};
+const UPSCALE = '/sdapi/v1/extra-single-image';
+
+test('extra-single-image enlarges as webuiapi asks, by a factor or to a size, with a model of the list of upscalers', async () => {
+  const world = await upscaleWorld();
+  const list = (await (await world.ask('GET', '/sdapi/v1/upscalers')).json()) as object[];
+  expect(list).toMatchObject([
+    { name: 'None' },
+    { name: 'Lanczos' },
+    { name: 'larger', model_name: null, model_path: null, model_url: null, scale: 4 },
+  ]);
+  const image = (await picture(64)).toString('base64');
+  const enlarged = async (fields: object) => {
+    const answer = world.ask('POST', UPSCALE, { ...WEBUIAPI_EXTRA, ...fields });
+    const claim = await Promise.race([world.worker.next('transform.larger@1'), refusalOf(answer)]);
+    expect(await (await world.ask('GET', '/sdapi/v1/progress')).json()).toMatchObject({
+      state: { job: claim.jobId, job_count: 1 },
+    });
+    const input = (await world.parts.records.read(claim.jobId))?.input;
+    await world.worker.succeed(claim, await picture(128));
+    return { input, answer: (await (await answer).json()) as { html_info: string; image: string } };
+  };
+  const twice = await enlarged({ upscaler_1: 'larger', image: `data:image/png;base64,${image}` });
+  expect(twice.input).toMatchObject({ scale: 2, output_format: 'png' });
+  expect(twice.answer).toEqual({
+    html_info: '<p>Postprocess upscale by: 2, Postprocess upscaler: larger@1</p>',
+    image: (await picture(128)).toString('base64'),
+  });
+  const sized = { resize_mode: 1, upscaling_resize_w: 160, upscaling_resize_h: 160 };
+  expect((await enlarged({ upscaler_1: 'R-ESRGAN', image, ...sized })).input).toMatchObject({ scale: 2.5 });
+  const covering = { ...sized, upscaling_resize_h: 96, upscaling_crop: false };
+  expect((await enlarged({ upscaler_1: 'larger', image, ...covering })).input).toMatchObject({ scale: 2.5 });
+});
+
+test('extra-single-image refuses what would give another picture, and names the field, also when a worker refuses', async () => {
+  const world = await upscaleWorld();
+  const image = (await picture(64)).toString('base64');
+  const body = { ...WEBUIAPI_EXTRA, upscaler_1: 'larger', image };
+  const REFUSED_EXTRAS: readonly (readonly [object, string, string])[] = [
+    [{ upscaler_1: 'None' }, 'upscaler_1', 'must be one of: larger'],
+    [{ upscaler_1: 'depth' }, 'upscaler_1', 'must be one of: larger'],
+    [{ upscaler_1: null }, 'upscaler_1', 'must be one of: larger'],
+    [{ upscaler_2: 'Lanczos', extras_upscaler_2_visibility: 0.5 }, 'upscaler_2', 'not served'],
+    [{ gfpgan_visibility: 1 }, 'gfpgan_visibility', 'not served'],
+    [{ codeformer_visibility: 0.1 }, 'codeformer_visibility', 'not served'],
+    [{ upscaling_resize: 9 }, 'upscaling_resize', 'at most 8'],
+    [{ resize_mode: 1, upscaling_resize_w: 2048, upscaling_crop: false }, 'upscaling_resize', 'at most 8'],
+    [{ resize_mode: 1, upscaling_resize_h: 256 }, 'upscaling_crop', 'becomes 512x512'],
+    [{ resize_mode: 1, image: 'R0lGODlh' }, 'image', 'PNG, JPEG or WebP'],
+    [{ image: '' }, 'image', ''],
+  ];
+  for (const [fields, field, words] of REFUSED_EXTRAS) {
+    const response = await world.ask('POST', UPSCALE, { ...body, ...fields });
+    const { detail } = await errorOf(response);
+    expect([response.status, detail], JSON.stringify(fields)).toEqual([
+      422,
+      [{ loc: ['body', field], msg: expect.stringContaining(words), type: 'value_error' }],
+    ]);
+  }
+  const held = world.ask('POST', UPSCALE, body);
+  const problems = [{ pointer: '/input/image', detail: 'is animated' }];
+  const claim = await world.worker.next('transform.larger@1');
+  await world.worker.fail(
+    claim,
+    toStoredError({ code: 'invalid-input', message: 'It is animated.', problems }),
+  );
+  expect(await errorOf(await held)).toMatchObject({
+    detail: [{ loc: ['body', 'image'], msg: 'is animated' }],
+    job_id: claim.jobId,
+  });
+  const none = await (await apiWorld(server.url)).ask('POST', UPSCALE, body);
+  expect((await errorOf(none)).errors).toContain('no model of this server enlarges pictures');
 });

@@ -56,7 +56,8 @@ function problemResponse(
   for (const [name, value] of Object.entries(headers)) c.header(name, value);
   c.header('cache-control', 'no-store');
   if (dialect === 'openai') return c.json(openai.body, openai.status as ContentfulStatusCode);
-  if (dialect === 'a1111') return c.json(webUiRefusal(shown), shown.status as ContentfulStatusCode);
+  if (dialect === 'a1111')
+    return c.json(webUiRefusal(shown, c.req.path), shown.status as ContentfulStatusCode);
   if (dialect === 'huggingface') {
     const { status, body } = huggingFaceRefusal(shown);
     return c.json(body, status as ContentfulStatusCode);

@@ -1,5 +1,6 @@
 /** POST /sdapi/v1/txt2img and /sdapi/v1/img2img: make a text-to-image job and hold the call until its pictures are finished. */
 import { createRoute, z } from '@hono/zod-openapi';
+import type { JobRequest } from '@lehr/shared';
 import type { Context } from 'hono';
 import type { ApiEnv } from '../../http/middleware/api-env.ts';
 import { guardQuota, requires } from '../../http/middleware/auth.ts';
@@ -7,8 +8,8 @@ import { countRefusals } from '../../http/middleware/observe.ts';
 import { answerJson } from '../../http/middleware/own-headers.ts';
 import { BEARER_OR_BASIC } from '../../http/responses.ts';
 import { IDEMPOTENCY_HEADER } from '../../jobs/requests/call-headers.ts';
-import { holdUntilDone, JobEndedError } from '../../jobs/requests/hold.ts';
-import { makeJob } from '../../jobs/requests/make-job.ts';
+import { holdUntilDone, JobEndedError, type SucceededRecord } from '../../jobs/requests/hold.ts';
+import { type JobCall, makeJob } from '../../jobs/requests/make-job.ts';
 import type { Api, ApiParts } from '../../parts.ts';
 import { callErrors, NAMES } from './errors.ts';
 import { forgetCalls, noteCall } from './open-calls.ts';
@@ -83,12 +84,31 @@ async function answerCall(
   const { keyId } = c.var.caller;
   const begin = path === editRoute.path ? 'picture' : 'noise';
   const checkpoint = body.override_settings?.sd_model_checkpoint || (await chosenModel(parts, keyId));
-  const made = await makeJob(c, parts, {
-    route: `POST ${path}`,
+  const { record, headers: own } = await heldCall(c, parts, {
+    path,
     // The same call with another chosen model is another call.
     body: { ...body, checkpoint },
     request: pictureRequest(parts.registry, body, { begin, checkpoint }),
     names: NAMES,
+  });
+  return answerJson(c, await picturesOf(parts.store, record, body), 200, own);
+}
+
+interface Call extends Pick<JobCall, 'body' | 'names'> {
+  readonly path: string;
+  readonly request: JobRequest;
+}
+
+/** Makes the job of a call and holds it until the job has succeeded. Progress and interrupt find it meanwhile. */
+export async function heldCall(
+  c: Context<ApiEnv>,
+  parts: ApiParts,
+  { path, ...call }: Call,
+): Promise<{ readonly record: SucceededRecord; readonly headers: Readonly<Record<string, string>> }> {
+  const { keyId } = c.var.caller;
+  const made = await makeJob(c, parts, {
+    ...call,
+    route: `POST ${path}`,
     idempotencyKey: c.req.header('idempotency-key'),
     isHeld: true,
     cancelIfAbandoned: true,
@@ -98,7 +118,7 @@ async function answerCall(
   try {
     const record = await holdUntilDone(c, parts, made, parts.holdMs);
     await forgetCalls(parts, keyId, id);
-    return answerJson(c, await picturesOf(parts.store, record, body), 200, made.headers);
+    return { record, headers: made.headers };
   } catch (error) {
     // A job that continues can still be interrupted.
     const hasEnded = error instanceof JobEndedError && !['late', 'stopping'].includes(error.end);

@@ -38,10 +38,18 @@ export const NAMES: Names = atTheTop({
   '/input/hires': '/enable_hr',
 });
 
-export function webUiRefusal(error: LehrError): z.output<typeof WebUiErrorSchema> {
+/** The same of extra-single-image. */
+export const UPSCALE_NAMES: Names = atTheTop({
+  '/model': '/upscaler_1',
+  '/input/scale': '/upscaling_resize',
+});
+
+/** `path`: of the request. */
+export function webUiRefusal(error: LehrError, path: string): z.output<typeof WebUiErrorSchema> {
+  const names = path.endsWith('/extra-single-image') ? UPSCALE_NAMES : NAMES;
   const { code, message, problems } = error;
   const fields = problems.map(({ pointer, detail }) => ({
-    loc: [pointer.startsWith('?') ? 'query' : 'body', ...NAMES(pointer).slice(1).split('/')],
+    loc: [pointer.startsWith('?') ? 'query' : 'body', ...names(pointer).slice(1).split('/')],
     msg: detail,
     type: 'value_error',
   }));

@@ -8,6 +8,7 @@ import type { Api, CoreParts } from '../../parts.ts';
 import { plainErrors } from './errors.ts';
 import { pictureModels } from './options.ts';
 import { SAMPLERS, SCHEDULERS } from './samplers.ts';
+import { upscalers } from './upscale.ts';
 
 const ModelSchema = z
   .object({
@@ -94,20 +95,26 @@ const schedulersOf = (): z.output<typeof SchedulerSchema>[] =>
     need_inner_model: false,
   }));
 
-const upscalerOf = (name: string): z.output<typeof UpscalerSchema> => ({
+const upscalerOf = (name: string, scale = 4): z.output<typeof UpscalerSchema> => ({
   name,
   model_name: null,
   model_path: null,
   model_url: null,
-  scale: 4,
+  scale,
 });
+
+/** What enlarges pixels without a model, and the models. */
+const upscalersOf = (registry: Registry): z.output<typeof UpscalerSchema>[] => [
+  ...['None', 'Lanczos'].map((name) => upscalerOf(name)),
+  ...upscalers(registry).map(({ name, scale }) => upscalerOf(name, scale)),
+];
 
 /** The lists by the ends of their paths: the schema, and what to answer. */
 const LISTS = {
   'sd-models': [z.array(ModelSchema), 'Models that draw', modelsOf],
   samplers: [z.array(SamplerSchema), 'Samplers that some model offers', samplersOf],
   schedulers: [z.array(SchedulerSchema), 'Spacings of the steps', schedulersOf],
-  upscalers: [z.array(UpscalerSchema), 'Upscalers of pixels', () => ['None', 'Lanczos'].map(upscalerOf)],
+  upscalers: [z.array(UpscalerSchema), 'Upscalers of pixels', upscalersOf],
   'latent-upscale-modes': [
     z.array(UpscalerSchema.pick({ name: true })),
     'Upscalers of latents',

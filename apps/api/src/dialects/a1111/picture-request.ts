@@ -109,7 +109,7 @@ function initImageOf({ init_images: [first] = [] }: Edit): string {
 
 /** What clients send for no name. */
 const NO_NAMES = ['', 'none', 'use same checkpoint'];
-const NOT_SERVED = 'is not served by Lehr; leave it out';
+export const NOT_SERVED = 'is not served by Lehr; leave it out';
 
 function refuseUnserved(body: Edit & WithoutEffect): void {
   const isOn = ['restore_faces', 'tiling'] as const;

@@ -1,4 +1,4 @@
-/** The web UI's routes for finished pictures: what a picture says about itself, and upscaling, which Lehr does not have yet. */
+/** The web UI's route for finished pictures: what a picture says about itself. */
 import { createRoute, z } from '@hono/zod-openapi';
 import { MAX_MEDIA_REFERENCE, pngTexts } from '@lehr/shared';
 import type { Context } from 'hono';
@@ -52,23 +52,6 @@ const pngInfoRoute = createRoute({
   },
 });
 
-const upscaleRoute = createRoute({
-  ...shared,
-  path: '/sdapi/v1/extra-single-image',
-  operationId: 'webUiUpscale',
-  summary: 'Refuse to upscale a picture: Lehr has no upscaler',
-  middleware: requires('submit'),
-  request: {
-    body: {
-      required: true,
-      content: {
-        'application/json': { schema: z.looseObject({ upscaler_1: z.string().max(200).optional() }) },
-      },
-    },
-  },
-  responses: bodyErrors(),
-});
-
 export function webUiPictureRoutes(app: Api): void {
   app.openapi(pngInfoRoute, (c) => {
     const texts = pngTexts(pictureBytes(c, c.req.valid('json').image, '/image'));
@@ -81,15 +64,10 @@ export function webUiPictureRoutes(app: Api): void {
     };
     return answerJson(c, answer, 200, { 'cache-control': 'private, no-cache' });
   });
-  app.openapi(upscaleRoute, () => {
-    throw refusal('invalid-input', [
-      { pointer: '/upscaler_1', detail: 'is not known: Lehr has no upscaler' },
-    ]);
-  });
 }
 
 /** The bytes of a picture in the field `pointer`. Throws `invalid-input`. */
-function pictureBytes(c: Context<ApiEnv>, text: string, pointer: string): Uint8Array {
+export function pictureBytes(c: Context<ApiEnv>, text: string, pointer: string): Uint8Array {
   const uri = nativeImage(text.trim());
   const reference = referenceIn(uri);
   const taken: readonly InlineAudio[] = c.var.inlineAudio ?? [];

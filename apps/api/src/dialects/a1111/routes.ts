@@ -7,6 +7,7 @@ import { webUiListRoutes } from './lists.ts';
 import { webUiOptionRoutes } from './options.ts';
 import { webUiPictureRoutes } from './picture-tools.ts';
 import { webUiProgressRoutes } from './progress.ts';
+import { webUiUpscaleRoutes } from './upscale.ts';
 
 const PREFIX = '/sdapi/*';
 const CARRIES_PICTURES = /\/(?:img2img|png-info|extra-single-image)$/;
@@ -22,4 +23,5 @@ export function webUiRoutes(app: Api, parts: ApiParts): void {
   webUiListRoutes(app, parts);
   webUiOptionRoutes(app, parts);
   webUiPictureRoutes(app);
+  webUiUpscaleRoutes(app, parts);
 }
