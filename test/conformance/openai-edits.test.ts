@@ -227,11 +227,14 @@ test('What an edit or a variation cannot serve is an error of its class that nam
   expect(unknown).toBeInstanceOf(NotFoundError);
   expect(unknown).toMatchObject({ code: 'model_not_found', param: 'model' });
   const huge = await toFile(Buffer.alloc(1_100_000), 'huge.png');
-  expect(await errorOf(edit({ image: huge }))).toMatchObject({
-    status: 413,
-    code: 'request_too_large',
-    param: 'image',
-  });
+  for (const [param, part] of [
+    ['image', { image: huge }],
+    ['image', { image: [huge] }],
+    ['mask', { mask: huge }],
+  ] as const) {
+    const large = await errorOf(edit(part));
+    expect(large).toMatchObject({ status: 413, code: 'request_too_large', param });
+  }
   const long = await errorOf(edit({ prompt: 'x'.repeat(70_000) }));
   expect(long).toMatchObject({ status: 413, code: 'request_too_large', param: 'prompt' });
   const json = { body: { prompt: 'x' } };

@@ -1,5 +1,4 @@
 /** Calls whose body is a form with files. */
-import { LehrError } from '@lehr/shared';
 import type { Context } from 'hono';
 import type { z } from 'zod';
 import { inactive } from '../http/fair-admission.ts';
@@ -8,21 +7,12 @@ import { bodyRefusal } from '../http/middleware/validation.ts';
 import type { Files } from '../jobs/files/files.ts';
 import type { Multipart } from '../jobs/files/multipart.ts';
 
-/** Reads the whole body, and names `part` in the refusal of one that is too large, where it is not known which part is. */
-export async function receiveUpload<T>(
+/** Reads the whole body. */
+export const receiveUpload = <T>(
   c: Context<ApiEnv>,
   files: Files,
-  part: string,
   use: (body: Multipart) => Promise<T>,
-): Promise<T> {
-  try {
-    return await inactive(c, files.receive(c.var.caller, c.req.raw, use));
-  } catch (error) {
-    if (!(error instanceof LehrError) || error.code !== 'too-large' || error.problems.length > 0) throw error;
-    const problems = [{ pointer: `/${part}`, detail: 'is too large' }];
-    throw new LehrError('too-large', error.message, { problems, cause: error });
-  }
-}
+): Promise<T> => inactive(c, files.receive(c.var.caller, c.req.raw, use));
 
 /** A part that is named `expand[left]` is the field `left` of `expand`. */
 const PART = /^(\w+)(?:\[(\w+)\])?$/;

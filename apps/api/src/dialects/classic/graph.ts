@@ -53,7 +53,7 @@ export function graphRoute(app: Api, parts: ApiParts): void {
   app.post(PATH, async (c) => {
     const idempotencyKey = idempotencyKeyOf(c.req.header('idempotency-key'));
     // The job is made while the upload has its slot, which bounds the bytes in memory.
-    const made = await receiveUpload(c, parts.files, 'file', async (body) => {
+    const made = await receiveUpload(c, parts.files, async (body) => {
       const [recording, ...others] = body.files;
       if (!recording || others.length > 0) {
         const detail = recording ? `must be one recording; ${body.files.length} were sent` : 'is required';

@@ -138,7 +138,7 @@ const receive = (
   { files, streams }: JobParts & FollowParts,
   call: AudioCall,
 ): Promise<Received> =>
-  receiveUpload(c, files, 'file', async (body) => {
+  receiveUpload(c, files, async (body) => {
     const { filename: name, contentType, bytes } = audioFile(body);
     const fields = audioFields(call.fields, body);
     // Counted before the job is made, whose id a refused caller would not learn.

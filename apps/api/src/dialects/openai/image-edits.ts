@@ -127,7 +127,7 @@ function routeOf({ path, operationId, summary, about, form, answers }: Call): Ro
 async function answerCall(c: Context<ApiEnv>, parts: ApiParts, call: Call): Promise<Response> {
   const headers = callHeadersOf(c);
   // The job is made while the upload has its slot, which bounds the bytes in memory.
-  const { fields, made, place } = await receiveUpload(c, parts.files, 'image', (body) =>
+  const { fields, made, place } = await receiveUpload(c, parts.files, (body) =>
     makeEdit(c, parts, call, body, headers),
   );
   if (place) {

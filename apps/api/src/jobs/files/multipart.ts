@@ -4,7 +4,7 @@
  *
  * The parser pulls: a body that ends, breaks off or is refused ends the loop, and no part can keep the request open.
  */
-import { LehrError } from '@lehr/shared';
+import { type FieldProblem, LehrError } from '@lehr/shared';
 import {
   MaxFileSizeExceededError,
   MaxHeaderSizeExceededError,
@@ -45,11 +45,14 @@ const MAX_FILE_NAME_BYTES = 255;
 const MAX_PART_HEADER_BYTES = 8 * 1024;
 /** Raw bytes beside the files: fields, part headers and separators. */
 const MAX_OTHER_BYTES = 1024 * 1024;
+const LINE_END = '\r\n';
+const HEADER_END = '\r\n\r\n';
+const NAME = /;\s*name="([^"]{1,200})"/i;
 const BOUNDARY = /^multipart\/form-data\s*;.*?boundary=(?:"([^"]{1,70})"|([^\s;]{1,70}))/i;
 
 /**
- * Rejects with `unsupported-media` for another content type, `too-large` as soon as a limit is passed, `too-slow` when the bytes
- * arrive too slowly, and `invalid-request` for a body that is incomplete, malformed or has a part without a name.
+ * Rejects with `unsupported-media` for another content type, `too-large` as soon as a limit is passed, with the part that passes it, `too-slow`
+ * when the bytes arrive too slowly, and `invalid-request` for a body that is incomplete, malformed or has a part without a name.
  */
 export async function readMultipart(
   request: Request,
@@ -86,11 +89,13 @@ class MultipartBody implements Multipart {
   isComplete = false;
   readonly #parser: MultipartParser;
   readonly #limits: MultipartLimits;
+  readonly #begun: BegunParts;
   #rawBytes = 0;
   #fileBytes = 0;
 
   constructor(boundary: string, limits: MultipartLimits) {
     this.#limits = limits;
+    this.#begun = new BegunParts(boundary);
     this.#parser = new MultipartParser(boundary, {
       maxHeaderSize: MAX_PART_HEADER_BYTES,
       maxFileSize: limits.maxFileBytes,
@@ -101,10 +106,23 @@ class MultipartBody implements Multipart {
 
   write(chunk: Uint8Array): void {
     const { maxFileBytes } = this.#limits;
+    this.#begun.write(chunk);
     this.#rawBytes += chunk.byteLength;
-    if (this.#rawBytes > maxFileBytes + MAX_OTHER_BYTES) throw tooLarge('The body', maxFileBytes);
-    for (const part of this.#parser.write(chunk)) this.#add(part);
+    if (this.#rawBytes > maxFileBytes + MAX_OTHER_BYTES)
+      throw tooLarge('The body', maxFileBytes, this.#begunPart);
+    try {
+      for (const part of this.#parser.write(chunk)) this.#add(part);
+    } catch (error) {
+      throw LIMIT_ERRORS.some((limit) => error instanceof limit)
+        ? overLimit(error as Error, this.#begunPart)
+        : error;
+    }
     this.isComplete = hasEnded(this.#parser);
+  }
+
+  /** The name of the part that has begun and not ended. */
+  get #begunPart(): string | undefined {
+    return this.#begun.nameOf(this.fields.length + this.files.length);
   }
 
   #add(part: MultipartPart): void {
@@ -150,9 +168,17 @@ function hasEnded(parser: MultipartParser): boolean {
 
 /** `part` is the one that passed the limit, where it is known. */
 const tooLarge = (what: string, bytes: number, part?: string): LehrError =>
-  new LehrError('too-large', `${what} may have at most ${bytes} bytes.`, {
-    problems: part === undefined ? [] : [{ pointer: `/${part}`, detail: 'is too large' }],
+  new LehrError('too-large', `${what} may have at most ${bytes} bytes.`, { problems: problemsOf(part) });
+
+const overLimit = (cause: Error, part: string | undefined): LehrError =>
+  new LehrError('too-large', `The body is too large: ${cause.message}.`, {
+    problems: problemsOf(part),
+    cause,
   });
+
+/** A part of a list is named as the list. */
+const problemsOf = (part: string | undefined): FieldProblem[] =>
+  part === undefined ? [] : [{ pointer: `/${part.replace(/\[\]$/, '')}`, detail: 'is too large' }];
 
 const LIMIT_ERRORS = [
   MaxFileSizeExceededError,
@@ -161,8 +187,34 @@ const LIMIT_ERRORS = [
   MaxTotalSizeExceededError,
 ];
 
-function malformed(cause: unknown): LehrError {
-  return cause instanceof Error && LIMIT_ERRORS.some((limit) => cause instanceof limit)
-    ? new LehrError('too-large', `The body is too large: ${cause.message}.`, { cause })
-    : new LehrError('invalid-request', 'The body is not complete multipart/form-data.', { cause });
+const malformed = (cause: unknown): LehrError =>
+  new LehrError('invalid-request', 'The body is not complete multipart/form-data.', { cause });
+
+/** The names of the parts that have begun. The parser names a part only once it is complete. */
+class BegunParts {
+  readonly #separator: string;
+  readonly #names: (string | undefined)[] = [];
+  /** What was not searched to its end: a header that is not complete, or what may be the first half of a separator. */
+  #rest = Buffer.from(LINE_END);
+
+  constructor(boundary: string) {
+    this.#separator = `${LINE_END}--${boundary}${LINE_END}`;
+  }
+
+  nameOf(index: number): string | undefined {
+    return this.#names[index];
+  }
+
+  write(chunk: Uint8Array): void {
+    const seen = Buffer.concat([this.#rest, chunk]);
+    let begin = seen.indexOf(this.#separator);
+    let rest = Math.max(0, seen.byteLength - this.#separator.length);
+    while (begin !== -1) {
+      const end = seen.indexOf(HEADER_END, begin);
+      if (end === -1) rest = begin;
+      else this.#names.push(NAME.exec(seen.toString('utf8', begin, end))?.[1]);
+      begin = end === -1 ? -1 : seen.indexOf(this.#separator, end + HEADER_END.length);
+    }
+    this.#rest = Buffer.from(seen.subarray(rest));
+  }
 }
