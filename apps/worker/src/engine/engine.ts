@@ -1,16 +1,17 @@
 /**
- * The engine: pictures (diffusion/), windows of audio (whisper/) and texts (text/) take turns on one device. Samples arrive as
+ * The engine: pictures (diffusion/, transform/), windows of audio (whisper/) and texts (text/) take turns on one device. Samples arrive as
  * messages, and their results leave as messages; queues and stores are the worker's part.
  *
  * Bulk samples have lanes apart from those of the other classes. These lanes pause while the others have work, but for a turn now and
  * then (lanes/turns.ts): a pause costs nothing, because the samples stay in memory as they are after their last step.
  */
-import { LehrError, toPlainError } from '@lehr/shared';
+import { toPlainError } from '@lehr/shared';
 import { DiffusionLanes } from './diffusion/lane/diffusion-lanes.ts';
 import type { EngineParts } from './lanes/model-lanes.ts';
 import { isBulkNext, Turns, type TurnTaker } from './lanes/turns.ts';
 import type { EngineSample, FromEngine, ModelToOpen, OpenedModel, SampleId } from './protocol/messages.ts';
 import { TextLanes } from './text/lane/text-lanes.ts';
+import { TransformLanes } from './transform/lane/transform-lanes.ts';
 import { WhisperLanes } from './whisper/lane/whisper-lanes.ts';
 
 /** The lanes of all tasks for some of the classes, and whose turn it is among them. */
@@ -18,6 +19,7 @@ interface Lanes {
   readonly diffusion: DiffusionLanes;
   readonly whisper: WhisperLanes;
   readonly text: TextLanes;
+  readonly transform: TransformLanes;
   readonly turns: Turns;
 }
 
@@ -57,7 +59,7 @@ export class Engine {
       case 'text':
         return this.#lanes.text.open(spec);
       case 'transform':
-        throw cannotTransform();
+        return this.#lanes.transform.open(spec);
     }
   }
 
@@ -67,11 +69,11 @@ export class Engine {
   }
 
   submit(request: EngineSample): void {
-    const { diffusion, whisper, text } = request.priority === 'bulk' ? this.#bulk : this.#lanes;
+    const { diffusion, whisper, text, transform } = request.priority === 'bulk' ? this.#bulk : this.#lanes;
     try {
       if (request.task === 'whisper') whisper.submit(request);
       else if (request.task === 'text') text.submit(request);
-      else if (request.task === 'transform') throw cannotTransform();
+      else if (request.task === 'transform') transform.submit(request);
       else diffusion.submit(request);
     } catch (error) {
       this.#parts.post({ type: 'failed', sample: request.id, failure: toPlainError(error, 'engine-failed') });
@@ -122,14 +124,11 @@ export class Engine {
         this.#wake = undefined;
       }
     }
-    const { diffusion, whisper, text } = this.#lanes;
-    await diffusion.close();
-    await whisper.close();
-    await text.close();
+    for (const lanes of tasksOf(this.#lanes)) await lanes.close();
   }
 
-  get #all(): (DiffusionLanes | WhisperLanes | TextLanes)[] {
-    return [this.#lanes, this.#bulk].flatMap(({ diffusion, whisper, text }) => [diffusion, whisper, text]);
+  get #all(): TaskLanes[] {
+    return [this.#lanes, this.#bulk].flatMap(tasksOf);
   }
 
   /** Whose turn it is, and where it is charged. */
@@ -149,21 +148,24 @@ export class Engine {
   }
 }
 
-const cannotTransform = () =>
-  new LehrError('model-unavailable', 'This engine cannot transform pictures yet.');
-
 const lanesOf = (parts: EngineParts, beside?: Lanes): Lanes => ({
   diffusion: new DiffusionLanes(parts, beside?.diffusion),
   whisper: new WhisperLanes(parts, beside?.whisper),
   text: new TextLanes(parts, beside?.text),
+  transform: new TransformLanes(parts, beside?.transform),
   turns: new Turns(),
 });
 
-const takersOf = ({ diffusion, whisper, text }: Lanes): TurnTaker[] => [
-  ...diffusion.turnTakers(),
-  ...whisper.turnTakers(),
-  ...text.turnTakers(),
+type TaskLanes = DiffusionLanes | WhisperLanes | TextLanes | TransformLanes;
+
+const tasksOf = ({ diffusion, whisper, text, transform }: Lanes): TaskLanes[] => [
+  diffusion,
+  whisper,
+  text,
+  transform,
 ];
+
+const takersOf = (lanes: Lanes): TurnTaker[] => tasksOf(lanes).flatMap((each) => each.turnTakers());
 
 const isSame = (a: readonly SampleId[], b: readonly SampleId[]): boolean =>
   a.length === b.length && a.every((id, i) => id === b[i]);

@@ -4,8 +4,9 @@
  */
 import { type Clock, LehrError } from '@lehr/shared';
 import type { CutReport, RuntimeSession } from '../runtime/runtime.ts';
+import type { PictureSize } from '../values/resize.ts';
 import { pictureLike } from './latent-rgb.ts';
-import type { PictureSize, Vae } from './vae.ts';
+import type { Vae } from './vae.ts';
 
 /** Copying what is handed over between pieces costs more than the rest of a step gains. */
 const MOST_PIECES = 8;

@@ -4,9 +4,10 @@
  * discuss.huggingface.co/t/23204). Because it is fitted per model, it needs no table of factors and works for any model.
  */
 import type { Clock } from '@lehr/shared';
+import type { PictureSize } from '../values/resize.ts';
 import { SeededNoise } from './noise.ts';
 import type { LatentSize } from './unet.ts';
-import type { PictureSize, Vae } from './vae.ts';
+import type { Vae } from './vae.ts';
 
 interface Thumbnail {
   /** RGB, 8 bits, row-major: height x width x 3. */

@@ -3,10 +3,11 @@ import { LehrError } from '@lehr/shared';
 import { expectInputs, expectOutput, expectType } from '../runtime/graph-values.ts';
 import type { RuntimeSession } from '../runtime/runtime.ts';
 import { FLOAT_TYPES, type FloatType, findBadRows, floatTensor, floatValues } from '../runtime/tensor.ts';
+import type { PictureSize } from '../values/resize.ts';
 import { isMasked } from './masked-latent.ts';
 import type { DrawNoise } from './samplers/sampler.ts';
 import type { LatentSize } from './unet.ts';
-import type { PictureSize, VaeConfig } from './vae.ts';
+import type { VaeConfig } from './vae.ts';
 
 /** The distribution of the latents of a picture, scaled as the UNet has them; each `[channels, height, width]` of the latent. */
 export interface EncodedPicture {

@@ -11,6 +11,7 @@ import {
   floatTensor,
   floatValues,
 } from '../runtime/tensor.ts';
+import type { PictureSize } from '../values/resize.ts';
 import { SeededNoise } from './noise.ts';
 
 export interface VaeConfig {
@@ -20,11 +21,6 @@ export interface VaeConfig {
   readonly shiftFactor: number;
   /** Whether the config says that the decoder overflows in float16 (`force_upcast`). */
   readonly overflowsInHalf?: boolean;
-}
-
-export interface PictureSize {
-  readonly height: number;
-  readonly width: number;
 }
 
 const CHANNELS = 3;

@@ -7,7 +7,7 @@ import type { Batching, InferenceRuntime } from '../runtime/runtime.ts';
 import type { RowCap } from './row-cap.ts';
 import type { TurnTaker } from './turns.ts';
 
-/** What the engine and its parts DiffusionLanes, WhisperLanes and TextLanes are built from. */
+/** What the engine and its parts, the lanes of the tasks, are built from. */
 export interface EngineParts {
   readonly runtime: InferenceRuntime;
   readonly settings: EngineSettings;
@@ -26,7 +26,7 @@ interface WarmModel {
   readonly warmUpMs: number;
 }
 
-/** The answer to opening a model, as far as pictures and speech share it. */
+/** The answer to opening a model, as far as tasks share it. */
 export const openedModel = ({ ref, batching, graphs, cap, warmUpMs }: WarmModel): OpenedModel => ({
   ref,
   warmUpMs,

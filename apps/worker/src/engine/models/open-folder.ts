@@ -5,6 +5,7 @@ import type { Task } from '@lehr/shared';
 import { openDiffusionModel } from '../diffusion/folder/diffusion-folder.ts';
 import type { GraphReport, InferenceRuntime, LoadOptions } from '../runtime/runtime.ts';
 import { openTextModel } from '../text/folder/text-folder.ts';
+import { openTransformModel } from '../transform/folder/transform-folder.ts';
 import { openWhisperModel } from '../whisper/folder/whisper-folder.ts';
 
 export interface FolderOptions extends LoadOptions {
@@ -32,6 +33,9 @@ export async function openFolder(
   runtime: InferenceRuntime,
   options: FolderOptions,
 ): Promise<OpenFolder> {
+  if (task === 'transform') {
+    return { ...(await openTransformModel(folder, runtime, options)), batching: 'tiles of one size' };
+  }
   if (task === 'text') {
     return { ...(await openTextModel(folder, runtime, options)), batching: 'texts of similar length' };
   }

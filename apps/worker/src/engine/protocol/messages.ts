@@ -54,7 +54,7 @@ export interface TextToOpen extends FolderToOpen {
   readonly variant?: string;
 }
 
-interface TransformToOpen extends FolderToOpen {
+export interface TransformToOpen extends FolderToOpen {
   readonly task: 'transform';
   /** As of a Whisper model. */
   readonly variant?: string;

@@ -2,10 +2,10 @@
 import type { TextJobType } from '@lehr/shared';
 import type { Filling, Label, TextEntity, TextWork } from '../protocol/messages.ts';
 import type { TextAnswers } from '../protocol/text-messages.ts';
+import { classify } from '../values/scores.ts';
 import { entitiesOf } from './entities.ts';
 import { fillMasks } from './fill-mask.ts';
 import { finishEmbedding, type Pooling, pool } from './pooling.ts';
-import { classify } from './scores.ts';
 import type { RowOutput } from './text-graph.ts';
 import type { EncodedText, TextTokenizer } from './tokenizer.ts';
 

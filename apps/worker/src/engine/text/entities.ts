@@ -7,7 +7,7 @@
  *   first, average, max    first one label for all tokens of a word, then neighbouring words of one group
  */
 import type { EntityOptions, TextEntity } from '../protocol/messages.ts';
-import { best, labelOf, softmax } from './scores.ts';
+import { best, labelOf, softmax } from '../values/scores.ts';
 import type { RowOutput } from './text-graph.ts';
 import type { Span } from './token-spans.ts';
 import type { EncodedText, TextTokenizer } from './tokenizer.ts';

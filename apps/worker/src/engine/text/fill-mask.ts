@@ -2,7 +2,7 @@
 
 import { LehrError } from '@lehr/shared';
 import type { Filling } from '../protocol/messages.ts';
-import { best, softmax } from './scores.ts';
+import { best, softmax } from '../values/scores.ts';
 import type { RowOutput } from './text-graph.ts';
 import type { EncodedText, TextTokenizer } from './tokenizer.ts';
 

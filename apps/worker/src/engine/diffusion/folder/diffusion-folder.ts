@@ -12,13 +12,14 @@ import type {
   LoadOptions,
   RuntimeSession,
 } from '../../runtime/runtime.ts';
+import type { PictureSize } from '../../values/resize.ts';
 import type { Conditioning } from '../conditioning.ts';
 import { MAX_CHUNKS } from '../prompt-chunks.ts';
 import type { SchedulerConfig } from '../scheduler-config.ts';
 import type { PromptEncoder } from '../text-encoder.ts';
 import type { ClipTokenizer } from '../tokenizer.ts';
 import type { LatentSize, Unet } from '../unet.ts';
-import { openVae, type PictureSize, type Vae, type VaeConfig } from '../vae.ts';
+import { openVae, type Vae, type VaeConfig } from '../vae.ts';
 import { type DiffusionConfig, readDiffusionConfig } from './diffusion-config.ts';
 import { loadUnet } from './load-unet.ts';
 import { openPictureInput, type PictureInput } from './open-picture-input.ts';

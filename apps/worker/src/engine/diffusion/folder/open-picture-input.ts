@@ -4,7 +4,8 @@ import { join } from 'node:path';
 import { LehrError } from '@lehr/shared';
 import { reportOf } from '../../folder/open-whole.ts';
 import type { GraphReport, InferenceRuntime, LoadOptions } from '../../runtime/runtime.ts';
-import type { PictureSize, VaeConfig } from '../vae.ts';
+import type { PictureSize } from '../../values/resize.ts';
+import type { VaeConfig } from '../vae.ts';
 import { type LatentShape, openVaeEncoder, type VaeEncoder } from '../vae-encoder.ts';
 
 /** How a model begins at a picture, or why it cannot. */

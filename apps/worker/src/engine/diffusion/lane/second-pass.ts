@@ -1,10 +1,10 @@
 /** The second pass of a sample with `hires`: a sample of its own that begins at the first one's result and goes on in the lane of its size. */
 import { LehrError } from '@lehr/shared';
 import type { DiffusionSample, SecondPass } from '../../protocol/messages.ts';
+import { resizePixels, resizeValues } from '../../values/resize.ts';
 import { type DiffusionModel, refuseOtherSize } from '../folder/diffusion-folder.ts';
 import { encoderOf } from '../folder/open-picture-input.ts';
 import { encodeLatent } from '../latent-file.ts';
-import { enlargeLatent, enlargePixels } from '../resize.ts';
 import { checkRun } from '../samplers/index.ts';
 import type { LaneSample } from './lane-sample.ts';
 
@@ -22,10 +22,10 @@ export function secondRequest(
 /** What the second pass begins at, made of the first one's pixels, else of its latent. */
 export function enlarged({ request, denoising }: LaneSample, pixels?: Uint8Array): Beginning {
   const to = wanted(request.hires);
-  if (pixels) return { image: enlargePixels(pixels, request, to) };
+  if (pixels) return { image: resizePixels(pixels, request, to, 'lanczos') };
   const [channels, height, width] = denoising.shape;
   const size = { height: (to.height * height) / request.height, width: (to.width * width) / request.width };
-  const values = enlargeLatent(denoising.latent, denoising.shape, size);
+  const values = resizeValues(denoising.latent, denoising.shape, size);
   const shape = [channels, size.height, size.width] as const;
   return { latent: encodeLatent({ values, shape, hasSigmaUnits: false }) };
 }

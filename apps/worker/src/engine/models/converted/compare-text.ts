@@ -4,8 +4,8 @@ import type { InferenceRuntime } from '../../runtime/runtime.ts';
 import { EXAMPLE_TEXTS } from '../../text/example-texts.ts';
 import { openTextModel, type TextModel, type TextOptions } from '../../text/folder/text-folder.ts';
 import { pool } from '../../text/pooling.ts';
-import { scored } from '../../text/scores.ts';
 import type { RowOutput } from '../../text/text-graph.ts';
+import { scored } from '../../values/scores.ts';
 
 export interface TextDifference {
   readonly type: TextJobType;

@@ -111,10 +111,3 @@ function positionsOf(model: TextModelConfig): number | undefined {
 
 const firstPositionOf = ({ model_type, pad_token_id }: TextModelConfig): number =>
   POSITIONS_AFTER_PADDING.has(model_type) ? (pad_token_id ?? 1) + 1 : 0;
-
-/** By index; the keys of `id2label` are the indices. */
-export function labelsOf({ id2label }: TextModelConfig): string[] {
-  const labels: string[] = [];
-  for (const [index, label] of Object.entries(id2label ?? {})) labels[Number(index)] = label;
-  return labels;
-}

@@ -1,17 +1,18 @@
 /** Opens the folder of a text model: tokenizer, graph and what its outputs mean, ready to run. */
-import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { LehrError, type TextItem, type TextJobType, toPlainError } from '@lehr/shared';
 import { z } from 'zod';
 import { readConfigFile } from '../../folder/config-file.ts';
+import { graphPath } from '../../folder/graph-path.ts';
 import { openWhole, reportOf } from '../../folder/open-whole.ts';
 import type { GraphReport, InferenceRuntime, LoadOptions, ValueInfo } from '../../runtime/runtime.ts';
+import { functionOf, labelsOf } from '../../values/scores.ts';
 import type { Reading } from '../answers.ts';
 import { EXAMPLE_TEXTS } from '../example-texts.ts';
 import { TextGraph } from '../text-graph.ts';
 import { type EncodedText, TextTokenizer } from '../tokenizer.ts';
 import { prepareSentence, readSentenceConfig } from './sentence-config.ts';
-import { labelsOf, readTextConfig, type TextConfig, type TextModelConfig } from './text-config.ts';
+import { readTextConfig, type TextConfig, type TextModelConfig } from './text-config.ts';
 
 export interface TextOptions extends LoadOptions {
   /** Which of several exports in one folder: the suffix of the graph's name, such as `_quantized`. Default none. */
@@ -54,7 +55,7 @@ async function openParts(
   const tokenizer = await openTokenizer(folder, config);
   // Runs are short, and between two of them the API, Redis and the worker may need the cores.
   const session = await runtime.load(
-    { path: graphPath(folder, options.variant ?? '') },
+    { path: graphPath(folder, options.variant) },
     { spin: false, ...options },
   );
   const graph = new TextGraph(session, {
@@ -95,18 +96,6 @@ function encodeEither(tokenizer: TextTokenizer, text: string, simpler: string): 
   }
 }
 
-function graphPath(folder: string, variant: string): string {
-  // The variant becomes part of a file name.
-  if (!/^(_[a-z0-9_]{1,32})?$/.test(variant)) {
-    throw new LehrError(
-      'model-unavailable',
-      `The variant ${JSON.stringify(variant)} is not a suffix of a graph's name such as _fp16.`,
-    );
-  }
-  const name = `model${variant}.onnx`;
-  return existsSync(join(folder, name)) ? join(folder, name) : join(folder, 'onnx', name);
-}
-
 const TokenizerJsonSchema = z.looseObject({ model: z.looseObject({ type: z.string() }) });
 
 async function openTokenizer(folder: string, config: TextConfig): Promise<TextTokenizer> {
@@ -120,13 +109,6 @@ async function openTokenizer(folder: string, config: TextConfig): Promise<TextTo
       cause,
     });
   }
-}
-
-/** As the pipelines of transformers choose it. */
-function functionOf(config: TextModelConfig): Reading['function'] {
-  if (config.problem_type === 'regression') return 'none';
-  const isSingle = labelsOf(config).length === 1;
-  return config.problem_type === 'multi_label_classification' || isSingle ? 'sigmoid' : 'softmax';
 }
 
 type TextOutputs = Partial<Record<TextJobType, string>>;

@@ -8,6 +8,7 @@
  */
 import { type Clock, type LehrError, toLehrError, toPlainError } from '@lehr/shared';
 import { runInHalves } from '../../lanes/run-in-halves.ts';
+import { RunProgress } from '../../lanes/run-progress.ts';
 import type { TurnTaker } from '../../lanes/turns.ts';
 import type { FromEngine, SampleId, TextSample } from '../../protocol/messages.ts';
 import type { TextModel } from '../folder/text-folder.ts';
@@ -32,14 +33,17 @@ const UNMEASURED_TOKENS_PER_S = 2_000;
 
 export class TextLane implements TurnTaker {
   readonly #options: TextLaneOptions;
-  readonly #progress: TextProgress;
+  readonly #progress: RunProgress<'texts' | 'tokens' | 'padding' | 'ms'>;
   readonly #unfinished: Unfinished;
   #samples: SampleTexts[] = [];
   #reportedCap: number | undefined;
 
   constructor(options: TextLaneOptions) {
     this.#options = options;
-    this.#progress = new TextProgress(options.name, options.clock, options.post);
+    this.#progress = new RunProgress(options.clock, (sum) => {
+      const samples = this.#samples.map(({ request, answered }) => ({ id: request.id, answered }));
+      options.post({ type: 'text-progress', lane: options.name, ...sum, samples });
+    });
     this.#unfinished = new Unfinished(options.clock, (sample, error) => this.#fail(sample, error));
   }
 
@@ -131,7 +135,8 @@ export class TextLane implements TurnTaker {
     const padded = longest * texts.length;
     if (isWhole) budget.observe(padded, ms);
     this.#postEnded();
-    this.#progress.addRun({ texts: texts.length, tokens, padding: padded - tokens, ms }, this.#samples);
+    const figures = { texts: texts.length, tokens, padding: padded - tokens, ms };
+    this.#progress.addRun(figures, !this.hasWork);
     this.#reportCap();
   }
 
@@ -181,48 +186,5 @@ export class TextLane implements TurnTaker {
     if (rows === this.#reportedCap) return;
     this.#reportedCap = rows;
     post({ type: 'row-cap', lane: name, rows });
-  }
-}
-
-const INTERVAL_MS = 200;
-const NONE = { runs: 0, texts: 0, tokens: 0, padding: 0, ms: 0 };
-
-interface RunFigures {
-  readonly texts: number;
-  readonly tokens: number;
-  readonly padding: number;
-  readonly ms: number;
-}
-
-/** Posts what runs did, a few times per second: a run of a small model takes less time than a message for each would. */
-class TextProgress {
-  readonly #lane: string;
-  readonly #clock: Clock;
-  readonly #post: (message: FromEngine) => void;
-  #sum = NONE;
-  #postedAt = 0;
-
-  constructor(lane: string, clock: Clock, post: (message: FromEngine) => void) {
-    this.#lane = lane;
-    this.#clock = clock;
-    this.#post = post;
-  }
-
-  /** Counts a run. Posts when the interval has passed, or when no sample is left. */
-  addRun({ texts, tokens, padding, ms }: RunFigures, samples: readonly SampleTexts[]): void {
-    const sum = this.#sum;
-    this.#sum = {
-      runs: sum.runs + 1,
-      texts: sum.texts + texts,
-      tokens: sum.tokens + tokens,
-      padding: sum.padding + padding,
-      ms: sum.ms + ms,
-    };
-    const now = this.#clock.monotonic();
-    if (now - this.#postedAt < INTERVAL_MS && samples.length > 0) return;
-    const left = samples.map(({ request, answered }) => ({ id: request.id, answered }));
-    this.#post({ type: 'text-progress', lane: this.#lane, ...this.#sum, samples: left });
-    this.#sum = NONE;
-    this.#postedAt = now;
   }
 }

@@ -1,4 +1,4 @@
-/** Logits to scores, and the labels of a text. */
+/** Logits to scores, and the labels that a model has for them. */
 import type { ClassifyOptions, Label } from '../protocol/messages.ts';
 
 export function softmax(logits: Float32Array): Float64Array {
@@ -46,7 +46,7 @@ interface Labels {
   readonly function: 'softmax' | 'sigmoid' | 'none';
 }
 
-/** The labels of a text. */
+/** The labels of a text or a picture. */
 export function classify(logits: Float32Array, model: Labels, options: ClassifyOptions): Label[] {
   const scores = scored(logits, options.function ?? model.function);
   return best(scores, options.topK ?? scores.length).map((i) => ({
@@ -58,6 +58,25 @@ export function classify(logits: Float32Array, model: Labels, options: ClassifyO
 export function scored(logits: Float32Array, by: Labels['function']): Float64Array {
   if (by === 'none') return Float64Array.from(logits);
   return by === 'softmax' ? softmax(logits) : sigmoid(logits);
+}
+
+interface LabelConfig {
+  readonly id2label?: Readonly<Record<string, string>> | null | undefined;
+  readonly problem_type?: string | null | undefined;
+}
+
+/** By index; the keys of `id2label` are the indices. */
+export function labelsOf({ id2label }: LabelConfig): string[] {
+  const labels: string[] = [];
+  for (const [index, label] of Object.entries(id2label ?? {})) labels[Number(index)] = label;
+  return labels;
+}
+
+/** As the pipelines of transformers choose it. */
+export function functionOf(config: LabelConfig): Labels['function'] {
+  if (config.problem_type === 'regression') return 'none';
+  const isSingle = labelsOf(config).length === 1;
+  return config.problem_type === 'multi_label_classification' || isSingle ? 'sigmoid' : 'softmax';
 }
 
 /** transformers' name for a label without one. */

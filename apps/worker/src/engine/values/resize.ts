@@ -1,8 +1,12 @@
 /**
- * Makes the first pass of a picture larger: its latent by bilinear interpolation, as torch does, or its pixels by Lanczos, as Pillow does with
- * 8 bits a value. Both are one filter along the rows and then along the columns, whose weights have the sum 1 also at the edges.
+ * Resizes pictures as Pillow does with 8 bits a value, and latents and masks by bilinear interpolation, as torch does. Both are one filter along
+ * the rows and then along the columns, whose weights have the sum 1 also at the edges.
  */
-import type { PictureSize } from './vae.ts';
+
+export interface PictureSize {
+  readonly height: number;
+  readonly width: number;
+}
 
 interface Kernel {
   /** Where its weights end, in values of the smaller side. */
@@ -10,32 +14,54 @@ interface Kernel {
   readonly weight: (distance: number) => number;
 }
 
-const BILINEAR: Kernel = { support: 1, weight: (x) => Math.max(0, 1 - Math.abs(x)) };
-
 const sinc = (x: number): number => (x === 0 ? 1 : Math.sin(Math.PI * x) / (Math.PI * x));
-const LANCZOS: Kernel = { support: 3, weight: (x) => (Math.abs(x) < 3 ? sinc(x) * sinc(x / 3) : 0) };
+
+function cubic(x: number): number {
+  const at = Math.abs(x);
+  if (at < 1) return (1.5 * at - 2.5) * at * at + 1;
+  return at < 2 ? ((-0.5 * at + 2.5) * at - 4) * at + 2 : 0;
+}
+
+const KERNELS = {
+  bilinear: { support: 1, weight: (x) => Math.max(0, 1 - Math.abs(x)) },
+  bicubic: { support: 2, weight: cubic },
+  lanczos: { support: 3, weight: (x) => (Math.abs(x) < 3 ? sinc(x) * sinc(x / 3) : 0) },
+  box: { support: 0.5, weight: (x) => (x > -0.5 && x <= 0.5 ? 1 : 0) },
+  hamming: {
+    support: 1,
+    weight: (x) => (Math.abs(x) < 1 ? sinc(x) * (0.54 + 0.46 * Math.cos(Math.PI * x)) : 0),
+  },
+} as const satisfies Record<string, Kernel>;
+
+export type Filter = keyof typeof KERNELS | 'nearest';
 
 const CHANNELS = 3;
 
 /** `[channels, height, width]`. */
-export function enlargeLatent(
-  latent: Float32Array,
+export function resizeValues(
+  values: Float32Array,
   [channels, height, width]: readonly [number, number, number],
   to: PictureSize,
 ): Float32Array {
   const rows = new Float32Array(channels * height * to.width);
-  resample(latent, [channels * height, width, 1], rows, to.width, BILINEAR);
+  resample(values, [channels * height, width, 1], rows, to.width, 'bilinear');
   const whole = new Float32Array(channels * to.height * to.width);
-  resample(rows, [channels, height, to.width], whole, to.height, BILINEAR);
+  resample(rows, [channels, height, to.width], whole, to.height, 'bilinear');
   return whole;
 }
 
-/** RGB, 8 bits, `[height, width, 3]`. */
-export function enlargePixels(pixels: Uint8Array, from: PictureSize, to: PictureSize): Uint8Array {
+/** RGB, 8 bits, `[height, width, 3]`; the same array when nothing is to be done. */
+export function resizePixels(
+  pixels: Uint8Array,
+  from: PictureSize,
+  to: PictureSize,
+  filter: Filter,
+): Uint8Array {
+  if (from.width === to.width && from.height === to.height) return pixels;
   const rows = new Uint8ClampedArray(from.height * to.width * CHANNELS);
-  resample(pixels, [from.height, from.width, CHANNELS], rows, to.width, LANCZOS);
+  resample(pixels, [from.height, from.width, CHANNELS], rows, to.width, filter);
   const whole = new Uint8ClampedArray(to.height * to.width * CHANNELS);
-  resample(rows, [1, from.height, to.width * CHANNELS], whole, to.height, LANCZOS);
+  resample(rows, [1, from.height, to.width * CHANNELS], whole, to.height, filter);
   return new Uint8Array(whole.buffer);
 }
 
@@ -47,9 +73,12 @@ function resample(
   [outer, count, inner]: readonly [number, number, number],
   to: Values,
   length: number,
-  kernel: Kernel,
+  filter: Filter,
 ): void {
-  const taps = Array.from({ length }, (_, at) => tapsOf(at, count / length, count, kernel));
+  const scale = count / length;
+  const taps = Array.from({ length }, (_, at) =>
+    filter === 'nearest' ? nearest(at, scale) : tapsOf(at, scale, count, KERNELS[filter]),
+  );
   for (let o = 0; o < outer; o += 1) {
     for (let at = 0; at < length; at += 1) {
       const { first, weights } = taps[at];
@@ -64,6 +93,11 @@ function resample(
     }
   }
 }
+
+const nearest = (at: number, scale: number) => ({
+  first: Math.floor((at + 0.5) * scale),
+  weights: Float64Array.of(1),
+});
 
 /** The values that the value at `at` is made of. `scale`: values of the source for each of the result. */
 function tapsOf(at: number, scale: number, count: number, { support, weight }: Kernel) {

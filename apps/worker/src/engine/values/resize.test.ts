@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { enlargeLatent, enlargePixels } from './resize.ts';
+import { resizePixels, resizeValues } from './resize.ts';
 
 test.each([
   [
@@ -14,13 +14,13 @@ test.each([
   'A latent becomes larger with the values of bilinear interpolation in torch: $height x $width',
   (size, wanted) => {
     const latent = Float32Array.of(1, -2, 4, 0.5, 8, -1);
-    expect([...enlargeLatent(latent, [1, 2, 3], size)]).toEqual(wanted);
+    expect([...resizeValues(latent, [1, 2, 3], size)]).toEqual(wanted);
   },
 );
 
 test('Channels of a latent do not mix', () => {
   const latent = Float32Array.of(1, 1, 1, 1, -3, -3, -3, -3);
-  const enlarged = enlargeLatent(latent, [2, 2, 2], { height: 4, width: 4 });
+  const enlarged = resizeValues(latent, [2, 2, 2], { height: 4, width: 4 });
   expect([...enlarged]).toEqual([...Array(16).fill(1), ...Array(16).fill(-3)]);
 });
 
@@ -36,6 +36,6 @@ test('Pixels become larger with the values of Lanczos in Pillow', () => {
     [0, 213, 0, 30, 213, 25, 95, 213, 78, 145, 213, 119, 210, 213, 172, 245, 213, 201],
     [0, 249, 0, 30, 249, 29, 95, 249, 91, 145, 249, 139, 210, 249, 201, 245, 249, 236],
   ];
-  const enlarged = enlargePixels(pixels, { height: 3, width: 4 }, { height: 5, width: 6 });
+  const enlarged = resizePixels(pixels, { height: 3, width: 4 }, { height: 5, width: 6 }, 'lanczos');
   expect([...enlarged]).toEqual(wanted.flat());
 });
