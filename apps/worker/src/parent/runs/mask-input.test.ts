@@ -98,6 +98,19 @@ const frames = async (): Promise<Buffer> => {
     .toBuffer();
 };
 
+/** A PNG that says that it has two frames, as it does after its header; readers of PNG alone see the first. */
+const animatedPng = async (): Promise<Buffer> => {
+  const still = await raw(
+    1,
+    each((i) => [i * 30]),
+  )
+    .png()
+    .toBuffer();
+  const header = 33;
+  const animation = Buffer.from('000000086163544c0000000200000000f38d9370', 'hex');
+  return Buffer.concat([still.subarray(0, header), animation, still.subarray(header)]);
+};
+
 test.each<[what: string, file: () => Promise<Buffer>, options: Partial<MaskOptions>, reason: string]>([
   [
     'A mask of another size than its picture',
@@ -136,6 +149,7 @@ test.each<[what: string, file: () => Promise<Buffer>, options: Partial<MaskOptio
     'nothing to change',
   ],
   ['An animated mask', frames, {}, 'is animated'],
+  ['An animated PNG as a mask', animatedPng, {}, 'is animated'],
 ])('%s is refused with the field named', async (_, file, options, reason) => {
   await expect(read(await file(), options)).rejects.toMatchObject({
     code: 'invalid-input',

@@ -10,6 +10,10 @@ const MAX_PIXELS = 64_000_000;
 /** A file that takes longer to decode is refused. */
 const TIMEOUT_S = 20;
 
+const PNG_START = Buffer.from('\x89PNG\r\n\x1a\n', 'latin1');
+/** Of a chunk of a PNG: its length, its type and its checksum. */
+const CHUNK_FRAME_BYTES = 12;
+
 /** A JPEG that is not read from top to bottom is kept as two bytes a value. */
 const JPEG_BYTES = 2;
 
@@ -62,7 +66,7 @@ export async function inspectPicture(file: Uint8Array, field: PictureField): Pro
       width,
       height,
       decodedBytes: pixels * channels * valueBytes,
-      isAnimated: pages > 1,
+      isAnimated: pages > 1 || isAnimatedPng(file),
       isLossy: format !== 'png',
       isLatent: false,
     };
@@ -160,10 +164,26 @@ async function bytesOf(picture: Sharp): Promise<Uint8Array> {
   return new Uint8Array(pixels.buffer, pixels.byteOffset, pixels.byteLength);
 }
 
+/** Of an animated PNG, sharp sees the first picture alone. The chunk `acTL` is before its pixels. */
+function isAnimatedPng(file: Uint8Array): boolean {
+  const { buffer, byteOffset, byteLength } = file;
+  const bytes = Buffer.from(buffer, byteOffset, byteLength);
+  if (bytes[0] !== PNG_START[0]) return false;
+  for (
+    let at = PNG_START.byteLength;
+    at + 8 <= byteLength;
+    at += bytes.readUInt32BE(at) + CHUNK_FRAME_BYTES
+  ) {
+    const type = bytes.toString('latin1', at + 4, at + 8);
+    if (type === 'acTL' || type === 'IDAT') return type === 'acTL';
+  }
+  return false;
+}
+
 /** sharp reads SVG, PDF and more, which can refer to other files or take long to draw. */
 function isKnownFormat(file: Uint8Array): boolean {
   const start = Buffer.from(file.buffer, file.byteOffset, Math.min(file.byteLength, 12));
-  const isPng = start.subarray(0, 8).equals(Buffer.from('\x89PNG\r\n\x1a\n', 'latin1'));
+  const isPng = start.subarray(0, 8).equals(PNG_START);
   const isJpeg = start.subarray(0, 3).equals(Buffer.from([0xff, 0xd8, 0xff]));
   const isWebp = start.toString('latin1', 0, 4) === 'RIFF' && start.toString('latin1', 8, 12) === 'WEBP';
   return isPng || isJpeg || isWebp;
