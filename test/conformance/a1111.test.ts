@@ -471,6 +471,16 @@ test('A call that outlasts its hold is answered with 504, its job goes on, and t
   expect(JSON.parse(((await again.json()) as Answer).info)).toMatchObject({ job_id: claim.jobId });
 });
 
+test('Progress counts all unfinished calls of a key, however many there are', async () => {
+  const world = await apiWorld(server.url, { holdMs: 1 });
+  const calls = Array.from({ length: 70 }, (_, seed) =>
+    world.ask('POST', '/sdapi/v1/txt2img', { ...KOBOLD, seed }),
+  );
+  for (const answer of await Promise.all(calls)) expect(answer.status).toBe(504);
+  const progress = (await (await world.ask('GET', '/sdapi/v1/progress')).json()) as Progress;
+  expect(progress.state.job_count).toBe(70);
+});
+
 const UPSCALERS = `${MODELS}
   - { name: larger, aliases: [r-esrgan], task: transform, result: picture, scale: 4, versions: [{ version: "1", path: l }] }
   - { name: depth, task: transform, result: mask, versions: [{ version: "1", path: d }] }

@@ -42,6 +42,7 @@ export async function forgetCalls(
 }
 
 export interface OpenCalls {
+  /** Those behind the ones that are read may have ended a moment ago. */
   readonly count: number;
   /** The one that was made first. */
   readonly oldest: JobOutline | undefined;
@@ -58,5 +59,6 @@ export async function openCalls(parts: OpenCallParts, keyId: string): Promise<Op
   await forgetCalls(parts, keyId, ...ended);
   // All that were read have ended; the ones behind them are read now.
   if (open.length === 0 && ids.length === MOST_READ) return openCalls(parts, keyId);
-  return { count: open.length, oldest: open[0] };
+  const kept = ids.length < MOST_READ ? open.length : await redis.zcard(keys.webUiJobs(keyId));
+  return { count: kept, oldest: open[0] };
 }
