@@ -1213,9 +1213,9 @@ export interface components {
             readonly prompt_syntax?: ("plain" | "weighted") | undefined;
             /** @description The layer of the text encoder that the picture is drawn from, counted from the last one, which is 1. Default: the model's; SDXL was trained with 2. */
             readonly clip_skip?: number | undefined;
-            /** @description Pixels, a multiple of the model's size step. */
+            /** @description Pixels, a multiple of the model's size step. Default: that of the model; with `mask` or `expand`, that of a picture which is in the request or uploaded. A picture behind a URL is read too late for that. */
             readonly width?: number | undefined;
-            /** @description Pixels, a multiple of the model's size step. */
+            /** @description As `width`. */
             readonly height?: number | undefined;
             /** @description Denoising steps. */
             readonly steps?: number | undefined;
@@ -1406,9 +1406,9 @@ export interface components {
             readonly prompt_syntax?: ("plain" | "weighted") | undefined;
             /** @description The layer of the text encoder that the picture is drawn from, counted from the last one, which is 1. Default: the model's; SDXL was trained with 2. */
             readonly clip_skip?: number | undefined;
-            /** @description Pixels, a multiple of the model's size step. */
+            /** @description Pixels, a multiple of the model's size step. Default: that of the model; with `mask` or `expand`, that of a picture which is in the request or uploaded. A picture behind a URL is read too late for that. */
             readonly width?: number | undefined;
-            /** @description Pixels, a multiple of the model's size step. */
+            /** @description As `width`. */
             readonly height?: number | undefined;
             /** @description Denoising steps. */
             readonly steps?: number | undefined;

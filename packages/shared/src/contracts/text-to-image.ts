@@ -92,13 +92,12 @@ export const TextToImageRequestSchema = z
       .min(8)
       .max(8192)
       .optional()
-      .meta({ description: "Pixels, a multiple of the model's size step." }),
-    height: z
-      .int()
-      .min(8)
-      .max(8192)
-      .optional()
-      .meta({ description: "Pixels, a multiple of the model's size step." }),
+      .meta({
+        description:
+          "Pixels, a multiple of the model's size step. Default: that of the model; with `mask` or `expand`, that of a picture which is in the " +
+          'request or uploaded. A picture behind a URL is read too late for that.',
+      }),
+    height: z.int().min(8).max(8192).optional().meta({ description: 'As `width`.' }),
     steps: z.int().min(1).max(1000).optional().meta({ description: 'Denoising steps.' }),
     guidance: z.number().min(0).max(50).optional().meta({
       description:
