@@ -255,3 +255,43 @@ async function hear({ worker, parts }: TextWorld): Promise<void> {
   const transcript = { text: ' a circle', language: 'en', duration: 1, task: 'transcribe', segments: [] };
   await worker.end(claim, { transcript });
 }
+
+test('The client of npm enlarges a picture, and classifies the bytes that are the body', async () => {
+  const world = await textWorld(server.url, {}, false);
+  const image = new Blob(['a picture'], { type: 'image/png' });
+  const enlarging = clientOf(world, '/models/larger').imageToImage({ inputs: image });
+  const enlarge = async () => {
+    const claim = await world.worker.next('transform.larger@1');
+    const { input } = (await world.parts.records.read(claim.jobId)) ?? {};
+    expect(input).toMatchObject({ image: { kind: 'object' }, scale: 4, output_format: 'png' });
+    await world.worker.succeed(claim);
+  };
+  const [picture] = await Promise.all([enlarging, enlarge()]);
+  expect(await picture.text()).toBe('not really a png');
+
+  const labels = [{ label: 'barn', score: 0.75 }];
+  const classifying = clientOf(world, '/models/kinds/pipeline/image-classification').imageClassification({
+    inputs: image,
+  });
+  const classify = async () => {
+    const claim = await world.worker.next('transform.kinds@1');
+    expect((await world.parts.records.read(claim.jobId))?.input).toMatchObject({ top_k: 5 });
+    await world.worker.end(claim, { labels });
+  };
+  expect((await Promise.all([classifying, classify()]))[0]).toEqual(labels);
+});
+
+test.each([
+  ['/models/kinds', { inputs: 'AAAA', function_to_apply: 'sigmoid' }, 422, 'function_to_apply'],
+  ['/models/larger', { inputs: 'AAAA', target_size: { width: 9, height: 9 } }, 422, 'target_size'],
+  ['/models/larger', { inputs: 'AAAA', scale: 9 }, 422, 'parameters.scale'],
+  ['/models/larger', { inputs: 7 }, 422, 'a picture in base64'],
+  ['/models/larger/pipeline/image-classification', { inputs: 'AAAA' }, 404, 'is image-to-image'],
+  ['/models/kinds/pipeline/image-to-image', { inputs: 'AAAA' }, 404, 'is image-classification'],
+  ['/models/tiny/pipeline/image-to-image', { inputs: 'AAAA' }, 404, 'larger'],
+])('A call that transforms a picture is refused: %s with %j', async (path, body, status, words) => {
+  const { ask } = await textWorld(server.url, {}, false);
+  const refused = await ask('POST', path, body);
+  const { error } = (await refused.json()) as { error: string };
+  expect([refused.status, error]).toEqual([status, expect.stringContaining(words)]);
+});

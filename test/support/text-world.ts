@@ -33,6 +33,8 @@ const TEXT_MODELS = `${MODELS}
   - name: ears
     task: whisper
     versions: [{ version: "1", path: ears }]
+  - { name: larger, task: transform, result: picture, scale: 4, versions: [{ version: "1", path: larger }] }
+  - { name: kinds, task: transform, result: class, versions: [{ version: "1", path: kinds }] }
 `;
 
 const MAX_TOKENS = 12;

@@ -22,7 +22,7 @@ import { textAnswer } from '../text-answer.ts';
 import { FILL_MASK_PATH, MODEL_PATHS, registerPaths } from './document.ts';
 import { type Body, bodyOf } from './fields.ts';
 import {
-  audioOf,
+  mediaOf,
   NAMES,
   PICTURE_NAMES,
   pictureRequest,
@@ -30,7 +30,9 @@ import {
   shapeOf,
   speechAnswer,
   speechRequest,
+  TRANSFORM_NAMES,
   textRequest,
+  transformRequest,
 } from './task-calls.ts';
 import { checkLoaded, type Wanted, wantedBy } from './wanted.ts';
 
@@ -59,11 +61,11 @@ async function answerCall(
   path: string,
   wanted: Wanted,
 ): Promise<Response> {
-  const { body, audio } = await receive(c, parts, wanted);
-  const { request, names } = requestOf(wanted, body, audio);
+  const { body, media } = await receive(c, parts, wanted);
+  const { request, names } = requestOf(wanted, body, media);
   const waits = body.waitsForModel && c.req.header('x-wait-for-model') !== 'false';
   await inactive(c, checkLoaded(parts, wanted, waits, c.req.raw.signal));
-  if (audio) c.set('inlineAudio', [audio]);
+  if (media) c.set('inlineAudio', [media]);
   const made = await makeJob(c, parts, {
     route: `POST ${path}`,
     body: { wanted, request },
@@ -75,7 +77,12 @@ async function answerCall(
     cancelIfAbandoned: true,
   });
   const record = await holdUntilDone(c, parts, made, parts.holdMs);
-  if (wanted.type === 'text-to-image') return answerPicture(c, parts, record, made.headers);
+  if (wanted.type === 'picture-transform' && record.output.labels) {
+    return answerJson(c, record.output.labels, 200, made.headers);
+  }
+  if (wanted.type === 'text-to-image' || wanted.type === 'picture-transform') {
+    return answerPicture(c, parts, record, made.headers);
+  }
   if (wanted.type === 'speech-to-text') {
     return answerJson(c, await transcriptOf(parts, body, record), 200, made.headers);
   }
@@ -85,27 +92,30 @@ async function answerCall(
 
 interface Received {
   readonly body: Body;
-  /** Of a speech model. */
-  readonly audio?: InlineAudio;
+  /** The recording of a speech model, or the picture of one that transforms pictures. */
+  readonly media?: InlineAudio;
 }
 
 /**
- * A body that is not JSON is the input itself: audio for a speech model, else a text. Old examples send JSON with the type that curl
+ * A body that is not JSON is the input itself: audio for a speech model, a picture for one that transforms pictures, else a text. Old examples send JSON with the type that curl
  * sets for `-d`, or with none.
  */
 async function receive(c: Context<ApiEnv>, parts: ApiParts, { type }: Wanted): Promise<Received> {
   const raw = await rawBody(c, parts);
   if (raw === undefined) {
     const body = bodyOf(await jsonOf(c));
-    return type === 'speech-to-text' ? { body, audio: audioOf(body) } : { body };
+    return takesMedia(type) ? { body, media: mediaOf(type, body) } : { body };
   }
   const body: Body = { inputs: undefined, parameters: {}, waitsForModel: true };
-  if (type === 'speech-to-text') return { body, audio: raw };
+  if (takesMedia(type)) return { body, media: raw };
   const text = Buffer.from(raw.bytes).toString('utf8');
   if (!isUntyped(raw.contentType) || !text.trimStart().startsWith('{'))
     return { body: { ...body, inputs: text } };
   return { body: bodyOf(parsed(text)) };
 }
+
+const takesMedia = (type: Wanted['type']): type is 'speech-to-text' | 'picture-transform' =>
+  type === 'speech-to-text' || type === 'picture-transform';
 
 const isUntyped = (contentType: string): boolean =>
   contentType === '' || /^application\/x-www-form-urlencoded\b/i.test(contentType);
@@ -131,14 +141,14 @@ async function jsonOf(c: Context<ApiEnv>): Promise<unknown> {
 function requestOf(
   { type, model }: Wanted,
   body: Body,
-  audio: InlineAudio | undefined,
+  media: InlineAudio | undefined,
 ): { readonly request: Parameters<typeof makeJob>[2]['request']; readonly names: Names } {
   if (type === 'text-to-image') return { request: pictureRequest(model, body), names: PICTURE_NAMES };
-  if (type === 'speech-to-text' && audio) {
-    return { request: speechRequest(model, body, audio), names: SPEECH_NAMES };
-  }
-  if (type === 'speech-to-text') throw new Error('A speech call has no audio. This is a bug in Lehr.');
-  return { request: textRequest(type, model, body), names: NAMES };
+  if (!takesMedia(type)) return { request: textRequest(type, model, body), names: NAMES };
+  if (!media) throw new Error(`A call of ${type} has no media. This is a bug in Lehr.`);
+  return type === 'speech-to-text'
+    ? { request: speechRequest(model, body, media), names: SPEECH_NAMES }
+    : { request: transformRequest(model, body, media), names: TRANSFORM_NAMES };
 }
 
 async function transcriptOf(parts: ApiParts, body: Body, record: SucceededRecord): Promise<unknown> {

@@ -16,7 +16,7 @@ export const MODEL_PATHS = [
 const BodySchema = z
   .looseObject({
     inputs: z.unknown().meta({
-      description: 'A text or a list of texts; a prompt; or audio in base64.',
+      description: 'A text or a list of texts; a prompt; or audio, or a picture, in base64.',
       example: 'a red [MASK] on a blue background',
     }),
     parameters: z.record(z.string(), z.unknown()).nullish().meta({
@@ -58,7 +58,8 @@ const HEADERS = z.object({ ...IDEMPOTENCY_HEADER, ...DURABILITY_HEADER });
 const DESCRIPTION =
   'Makes a job and holds the request until it is finished. `model` is the name of an offered model, perhaps after an owner, and ' +
   'may be followed by `/pipeline/` and the name of a task; without it the call is of the first task of the model. A body that is ' +
-  "not JSON is the input itself: audio for a speech model, else a text; so is a JSON string. Answers have the shape of transformers' pipelines. When " +
+  'not JSON is the input itself: audio for a speech model, a picture for one that transforms pictures, else a ' +
+  "text; so is a JSON string. Answers have the shape of transformers' pipelines. When " +
   'the hold ends first, the answer is 504 and the job continues; the same call again waits for the same job.';
 
 export function registerPaths(app: Api): void {
@@ -77,7 +78,7 @@ export function registerPaths(app: Api): void {
       }),
       body: {
         required: true,
-        content: { 'application/json': { schema: JsonBodySchema }, 'audio/wav': binary },
+        content: { 'application/json': { schema: JsonBodySchema }, 'audio/wav': binary, 'image/png': binary },
       },
     },
     responses: {

@@ -3,6 +3,8 @@ import { z } from '@hono/zod-openapi';
 import {
   AGGREGATIONS,
   FUNCTIONS,
+  IMAGE_FORMATS,
+  MASK_OUTPUTS,
   MAX_TEXTS,
   SamplerNameSchema,
   type TextJobType,
@@ -75,21 +77,24 @@ export function bodyOf(json: unknown): Body {
   };
 }
 
-/** Throws `invalid-input`. */
-export function parametersOf<Type extends TextJobType>(
-  type: Type,
-  { parameters }: Body,
-): z.output<(typeof PARAMETERS)[Type]> {
-  const refused = UNSUPPORTED[type].filter(
-    (name) => parameters[name] !== undefined && parameters[name] !== null,
-  );
+/** Throws `invalid-input` that names those of the parameters that the caller has set. */
+export function refuseParameters({ parameters }: Body, names: readonly string[]): void {
+  const refused = names.filter((name) => parameters[name] !== undefined && parameters[name] !== null);
   const isLeft = parameters.truncation_direction === 'left' ? ['truncation_direction'] : [];
   const problems = [...refused, ...isLeft].map((name) => ({
     pointer: `/parameters/${name}`,
     detail: name === 'truncation_direction' ? 'must be right' : 'is not supported',
   }));
   if (problems.length > 0) throw refusal('invalid-input', problems);
-  return checked(PARAMETERS[type], parameters, 'parameters') as z.output<(typeof PARAMETERS)[Type]>;
+}
+
+/** Throws `invalid-input`. */
+export function parametersOf<Type extends TextJobType>(
+  type: Type,
+  body: Body,
+): z.output<(typeof PARAMETERS)[Type]> {
+  refuseParameters(body, UNSUPPORTED[type]);
+  return checked(PARAMETERS[type], body.parameters, 'parameters') as z.output<(typeof PARAMETERS)[Type]>;
 }
 
 const TextsSchema = z.union([text, z.array(text).min(1).max(MAX_TEXTS)]);
@@ -126,6 +131,14 @@ export const SpeechParametersSchema = z.object({
   return_timestamps: optional(z.union([z.boolean(), z.literal('word')])),
   generation_parameters: optional(generation),
   generate_kwargs: optional(generation),
+});
+
+/** Those of Lehr; of the clients' own only `top_k` is one. */
+export const TransformParametersSchema = z.object({
+  top_k: count,
+  scale: optional(z.number()),
+  output: optional(z.enum(MASK_OUTPUTS)),
+  output_format: optional(z.enum(IMAGE_FORMATS)),
 });
 
 /** Throws `invalid-input`, with the pointers below `at`. */

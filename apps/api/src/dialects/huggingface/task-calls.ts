@@ -10,7 +10,9 @@ import {
   inputsOf,
   PictureParametersSchema,
   parametersOf,
+  refuseParameters,
   SpeechParametersSchema,
+  TransformParametersSchema,
 } from './fields.ts';
 
 const TEXT_FIELDS: Readonly<Record<string, string>> = {
@@ -106,10 +108,11 @@ export const SPEECH_NAMES: Names = (pointer) =>
         .replace('/input/timestamps', '/parameters/return_timestamps')
         .replace(/^\/input\//, '/parameters/generation_parameters/');
 
-/** The audio of a JSON body, which is base64. Throws `invalid-input`. */
-export function audioOf({ inputs }: Body): InlineAudio {
+/** The audio or the picture of a JSON body, which is base64. Throws `invalid-input`. */
+export function mediaOf(type: 'speech-to-text' | 'picture-transform', { inputs }: Body): InlineAudio {
   if (typeof inputs !== 'string' || inputs === '') {
-    throw refusal('invalid-input', [{ pointer: '/inputs', detail: 'must be audio in base64' }]);
+    const detail = `must be ${type === 'speech-to-text' ? 'audio' : 'a picture'} in base64`;
+    throw refusal('invalid-input', [{ pointer: '/inputs', detail }]);
   }
   return { contentType: '', bytes: Buffer.from(inputs.replace(/^data:[^,]{0,200},/, ''), 'base64') };
 }
@@ -141,4 +144,15 @@ export function speechAnswer({ parameters }: Body, { text, segments, words }: Tr
       ? (words ?? []).map(({ word, ...times }) => ({ text: word, ...times }))
       : segments;
   return { text, chunks: parts.map((part) => ({ text: part.text, timestamp: [part.start, part.end] })) };
+}
+
+export const TRANSFORM_NAMES: Names = (pointer) =>
+  pointer === '/input/image' ? '/inputs' : pointer.replace(/^\/input\//, '/parameters/');
+
+/** The picture is the first one of the request's inline media. Throws `invalid-input`. */
+export function transformRequest(model: string | undefined, body: Body, { bytes }: InlineAudio): JobRequest {
+  refuseParameters(body, ['target_size', 'function_to_apply']);
+  const fields = checked(TransformParametersSchema, body.parameters, 'parameters');
+  const input = { ...fields, image: referenceTo(0, bytes) };
+  return nativeRequest({ type: 'picture-transform', model, input } as never, TRANSFORM_NAMES);
 }

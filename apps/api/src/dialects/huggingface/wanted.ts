@@ -7,6 +7,7 @@ import {
   type ModelEntry,
   type Registry,
   type TextJobType,
+  type TransformModelEntry,
 } from '@lehr/shared';
 import { type FleetView, serving } from '../../fleet/fleet-view.ts';
 import { LOADING_S, ModelLoadingError } from './errors.ts';
@@ -21,9 +22,11 @@ const TASKS = {
   ner: 'token-classification',
   'text-to-image': 'text-to-image',
   'automatic-speech-recognition': 'speech-to-text',
+  'image-to-image': 'picture-transform',
+  'image-classification': 'picture-transform',
 } as const;
 
-type CallType = TextJobType | 'text-to-image' | 'speech-to-text';
+type CallType = TextJobType | 'text-to-image' | 'speech-to-text' | 'picture-transform';
 
 export interface Wanted {
   readonly type: CallType;
@@ -47,7 +50,17 @@ export function wantedBy(registry: Registry, path: string): Wanted {
       `There is no model ${JSON.stringify(id.slice(0, 80))}. Offered: ${names}.`,
     );
   }
-  return { model, type: pipeline === undefined ? typeOf(entry) : typeOfPipeline(pipeline) };
+  if (pipeline === undefined) return { model, type: typeOf(entry) };
+  const type = typeOfPipeline(pipeline);
+  if (entry.task === 'transform' && type === 'picture-transform') checkResult(entry, pipeline);
+  return { model, type };
+}
+
+/** Throws `not-found` for labels of a model that gives pictures, and the other way round. */
+function checkResult({ name, result }: TransformModelEntry, pipeline: string): void {
+  const own = result === 'class' ? 'image-classification' : 'image-to-image';
+  if (pipeline === own) return;
+  throw new LehrError('not-found', `The pipeline of ${name} is ${own}.`);
 }
 
 function typeOfPipeline(name: string): CallType {
@@ -60,13 +73,16 @@ function typeOfPipeline(name: string): CallType {
   );
 }
 
+const TYPES = {
+  diffusion: 'text-to-image',
+  whisper: 'speech-to-text',
+  transform: 'picture-transform',
+} as const;
+
 /** A call without a pipeline is of the first task of its model. */
 function typeOf(entry: ModelEntry): CallType {
   if (entry.task === 'text') return entry.tasks[0];
-  if (entry.task === 'transform') {
-    throw new LehrError('not-found', `${entry.name} transforms pictures, which is a job of POST /v1/jobs.`);
-  }
-  return entry.task === 'whisper' ? 'speech-to-text' : 'text-to-image';
+  return TYPES[entry.task];
 }
 
 interface CheckParts {
