@@ -60,6 +60,11 @@ describe('lehr submit', () => {
       status: 'succeeded',
       input: { image: 'data:', strength: 0.5 },
     });
+    const hires = ['--hires', '2', '--hires-strength', '0.6', '--hires-upscaler', 'lanczos', '-w', '--json'];
+    expect(JSON.parse((await lehr(['submit', PROMPT, '-s', '64x64', ...hires])).stdout)).toMatchObject({
+      status: 'succeeded',
+      input: { hires: { scale: 2, strength: 0.6, upscaler: 'lanczos', width: 128 } },
+    });
     const first = join(folder, `${done}.png`);
     const wide = ['-o', join(folder, 'wide.png'), '--expand', 'left=32', '--expand', 'bottom=64', '--json'];
     expect(JSON.parse((await lehr(['edit', first, PROMPT, ...wide])).stdout)).toMatchObject({

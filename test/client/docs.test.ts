@@ -120,6 +120,8 @@ describe('docs/cli.md', () => {
     expect(await shell('picture')).toContain('circle.png');
     expect((await readFile(join(cwd, 'circle.png'))).subarray(1, 4).toString()).toBe('PNG');
     expect(await shell('later')).toMatch(/succeeded in [\s\S]*JOB +TYPE/);
+    expect(await shell('hires')).toContain('large.png');
+    expect((await readFile(join(cwd, 'large.png'))).readUInt32BE(16)).toBe(128);
     expect(await shell('edit')).toMatch(/masked\.png[\s\S]*wide\.png/);
     const wide = await readFile(join(cwd, 'wide.png'));
     expect([wide.readUInt32BE(16), wide.readUInt32BE(20)]).toEqual([128, 128]);
@@ -145,6 +147,7 @@ describe('docs/cli.md', () => {
     expect(labels).toEqual([
       'picture',
       'later',
+      'hires',
       'edit',
       'file',
       'speech',

@@ -13,6 +13,14 @@ export const PICTURE_OPTIONS = {
   syntax: { type: 'string', value: 'NAME', help: 'How prompts are read: plain, or weighted for (word:1.3).' },
   'clip-skip': { type: 'string', value: 'N', help: 'Layer of the text encoder from its end, 1 to 12.' },
   strength: { type: 'string', value: 'N', help: 'How far to differ from the given picture, 0 to 1.' },
+  hires: { type: 'string', value: 'N', help: 'Add a second pass, N times as wide and high.' },
+  'hires-steps': { type: 'string', value: 'N', help: 'Denoising steps of the second pass.' },
+  'hires-strength': { type: 'string', value: 'N', help: 'How far it may change the picture, 0 to 1.' },
+  'hires-upscaler': {
+    type: 'string',
+    value: 'NAME',
+    help: 'What enlarges the picture for it, such as latent.',
+  },
   count: { type: 'string', short: 'n', value: 'N', help: 'Number of pictures.' },
   format: { type: 'string', value: 'NAME', help: 'png, webp or jpeg. Default: png.' },
 } as const satisfies Options;
@@ -35,7 +43,19 @@ export function pictureInput(values: Values<typeof PICTURE_OPTIONS>): Omit<TextT
     prompt_syntax: values.syntax as TextToImageInput['prompt_syntax'],
     clip_skip: numberOf('clip-skip', values['clip-skip']),
     strength: numberOf('strength', values.strength),
+    hires: hiresOf(values),
     n: numberOf('count', values.count),
     output_format: format as TextToImageInput['output_format'],
   };
+}
+
+/** Each of its options asks for a second pass. */
+function hiresOf(values: Values<typeof PICTURE_OPTIONS>): TextToImageInput['hires'] {
+  const hires = {
+    scale: numberOf('hires', values.hires),
+    steps: numberOf('hires-steps', values['hires-steps']),
+    strength: numberOf('hires-strength', values['hires-strength']),
+    upscaler: values['hires-upscaler'] as NonNullable<TextToImageInput['hires']>['upscaler'],
+  };
+  return Object.values(hires).some((value) => value !== undefined) ? hires : undefined;
 }

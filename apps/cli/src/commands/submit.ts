@@ -22,7 +22,11 @@ export const submit = defineCommand({
   operands: '[PROMPT]',
   count: [0, 1],
   summary: 'Create a job: a picture from a prompt or a recording, or any request in a file.',
-  notes: ['Give one of PROMPT, --audio and --file. --file takes the body of POST /v1/jobs.', WAIT_NOTE],
+  notes: [
+    'Give one of PROMPT, --audio and --file. --file takes the body of POST /v1/jobs.',
+    'lehr edit changes a part of a picture, and draws more around it.',
+    WAIT_NOTE,
+  ],
   options: SUBMIT_OPTIONS,
   run: (call) => submitPictures(call, requestOf(call)),
 });
