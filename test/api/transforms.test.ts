@@ -60,7 +60,7 @@ test('A picture costs its tiles, a mask one of them, and a picture at a URL as m
   };
   const tile = await costOf('larger', await pictureOf(8, 8));
   expect((await costOf('larger', await pictureOf(600, 300))) / tile).toBe(6);
-  expect((await costOf('larger', URL_OF_PICTURE)) / tile).toBe(16);
+  expect((await costOf('larger', URL_OF_PICTURE)) / tile).toBe(25);
   expect((await costOf('depth', await pictureOf(300, 300))) / tile).toBe(1);
 });
 

@@ -15,7 +15,7 @@ import {
   speechCostMs,
   stepsMade,
   type TextToImageInput,
-  type TransformResult,
+  type TransformModelEntry,
   transformCostMs,
   type WorkerStatus,
 } from '@lehr/shared';
@@ -84,9 +84,9 @@ export function priceOfSpeech(
 /** For a picture whose size is unknown, given by URL. */
 const UNKNOWN_SIZE = { width: 1024, height: 1024 };
 
-/** Estimated engine ms of transforming a picture, at least 1. The worker charges the difference when it has decoded it. */
+/** Estimated engine ms of transforming a picture, at least 1. The worker charges the difference to the tiles that it ran. */
 export const priceOfTransform = (
-  result: TransformResult,
+  { result, input }: Pick<TransformModelEntry, 'result' | 'input'>,
   size: PictureSize = UNKNOWN_SIZE,
   speed: number | undefined,
-): number => transformCostMs(rowsOfTransform(result, size), speed);
+): number => transformCostMs(rowsOfTransform(result, size, input?.width), speed);

@@ -144,10 +144,10 @@ async function resolveTransform(
     type: 'picture-transform',
     model: formatModelRef(ref),
     queue,
-    cost: priceOfTransform(model.result, size, fleetIndex(context.fleet).speed(queue)),
+    cost: priceOfTransform(model, size, fleetIndex(context.fleet).speed(queue)),
     input: { ...fields, ...(image && { image: image.source }) },
     attachments: image?.attached ? [image.attached] : [],
-    rollout: share?.(priceOfTransform(model.result, size, undefined)),
+    rollout: share?.(priceOfTransform(model, size, undefined)),
   };
 }
 

@@ -6,8 +6,10 @@ import {
   type JobState,
   laneSpeed,
   type PriorityClass,
+  parseGroupQueueName,
   type RunningReport,
   textCostMs,
+  transformCostMs,
   type WorkerStatus,
 } from '@lehr/shared';
 import type { Claim, FullTenant } from '@lehr/shared/queue';
@@ -192,7 +194,10 @@ export class EngineSide implements JobRunner {
       models: this.#supervisor.models.opened,
       entries: this.#entries,
       chargeAudio: this.#chargeAudio,
-      costOf: (queue, tokens) => textCostMs(tokens, laneSpeed(queue, this.lanes)),
+      costOf: (queue, rows) => {
+        const costMs = parseGroupQueueName(queue)?.task === 'transform' ? transformCostMs : textCostMs;
+        return costMs(rows, laneSpeed(queue, this.lanes));
+      },
       fetchMedia: (...media) => outputs.orStoreDown(fetchMedia(...media)),
       fetchTexts: (texts, signal) => outputs.orStoreDown(fetchTexts(texts, signal)),
       readCheckpoints: async (of) => this.#checkpoints?.read(of) ?? new Map(),

@@ -88,9 +88,16 @@ export function sizeProblem(size: Size, factor: number, maxPixels: number): stri
   return `${has} and would become ${made.width}x${made.height}; a result has at most ${MAX_RESULT_PIXELS} pixels`;
 }
 
-/** Pixels of a tile's side, as the engine cuts pictures when the folder says nothing else. */
+/** Pixels by which neighbouring tiles overlap: what is near the edge of a tile is dropped, because the graph saw nothing beyond it. */
+export const overlapOf = (tile: number): number => Math.max(1, Math.floor(tile / 8));
+
+/** How many tiles of a side cover a length. */
+export const tilesAlong = (length: number, tile: number): number =>
+  length <= tile ? 1 : Math.ceil((length - overlapOf(tile)) / (tile - overlapOf(tile)));
+
+/** Pixels of a tile's side, when neither models.yaml nor the folder says another. */
 const TILE = 256;
 
-/** The rows of a job, before the worker cuts the picture: its tiles when the result is a picture, else one. */
-export const rowsOfTransform = (result: TransformResult, { width, height }: Size): number =>
-  result === 'picture' ? Math.ceil(width / TILE) * Math.ceil(height / TILE) : 1;
+/** The rows of a job: the tiles of its picture when the result is a picture, else one. */
+export const rowsOfTransform = (result: TransformResult, { width, height }: Size, tile = TILE): number =>
+  result === 'picture' ? tilesAlong(width, tile) * tilesAlong(height, tile) : 1;

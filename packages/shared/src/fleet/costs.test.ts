@@ -36,7 +36,8 @@ test.each(['text', 'transform'] as const)(
 
 test('A transformed picture costs its tiles at the measured speed; a mask or a class is one row of any picture', () => {
   const size = { width: 1000, height: 257 };
-  expect(transformCostMs(rowsOfTransform('picture', size), 4)).toBe(2000);
+  expect(transformCostMs(rowsOfTransform('picture', size), 4)).toBe(2500);
+  expect(transformCostMs(rowsOfTransform('picture', size, 512), 4)).toBe(750);
   expect(transformCostMs(rowsOfTransform('mask', size), 4)).toBe(250);
   expect(rowsOfTransform('picture', { width: 1, height: 1 })).toBe(1);
 });

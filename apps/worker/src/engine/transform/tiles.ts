@@ -5,6 +5,7 @@
  * result goes over from one tile to the next. At the edges of the picture, tiles end where it ends, so that the graph sees the same edge as it
  * would in the whole picture. A picture that is smaller than a tile is continued by its mirror image.
  */
+import { overlapOf, tilesAlong } from '@lehr/shared';
 import type { PictureSize } from '../values/resize.ts';
 
 /** A tile along one axis, in pixels of the picture. */
@@ -17,15 +18,11 @@ export interface Span {
   readonly ramp: number;
 }
 
-/** Of the side of a tile. Enough for a convolution of the usual depth: a quarter of it is dropped on both sides. */
-const OVERLAP = 1 / 8;
-
 export function planSpans(length: number, tile: number): Span[] {
   if (length <= tile) return [{ at: 0, from: 0, to: length, ramp: 0 }];
-  const overlap = Math.max(1, Math.floor(tile * OVERLAP));
-  const count = Math.ceil((length - overlap) / (tile - overlap));
+  const count = tilesAlong(length, tile);
   const starts = Array.from({ length: count }, (_, i) => Math.round((i * (length - tile)) / (count - 1)));
-  const ramp = Math.max(1, Math.floor(overlap / 2));
+  const ramp = Math.max(1, Math.floor(overlapOf(tile) / 2));
   // The seam before each tile but the first begins here.
   const seams = starts.slice(1).map((at, i) => Math.floor((at + starts[i] + tile - ramp) / 2));
   return starts.map((at, i) => ({

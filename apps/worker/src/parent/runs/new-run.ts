@@ -20,7 +20,7 @@ import type { FetchMedia } from './media-source.ts';
 import { type PictureParts, PictureRun } from './picture-run.ts';
 import type { ModelEntries } from './served-models.ts';
 import { SpeechRun } from './speech-run.ts';
-import { type CostOfTokens, checkType, type FetchTexts, type TextInput, TextRun } from './text-run.ts';
+import { type CostOfRows, checkType, type FetchTexts, type TextInput, TextRun } from './text-run.ts';
 import type { TextPart } from './transcript-builder.ts';
 import { TransformRun } from './transform-run.ts';
 
@@ -29,7 +29,7 @@ export interface RunParts extends Omit<PictureParts, 'guidance'> {
   readonly fetchMedia: FetchMedia;
   readonly fetchTexts: FetchTexts;
   readonly chargeAudio: ChargeAudio;
-  readonly costOf: CostOfTokens;
+  readonly costOf: CostOfRows;
   readonly entries: Pick<ModelEntries, 'find'>;
   /** The models that this worker has open. */
   readonly models: readonly OpenedModel[];

@@ -35,14 +35,14 @@ import type { OutputStore } from '../delivery/output-store.ts';
 import { JobRun, type SampleResult, type SampleRun } from './job-run.ts';
 import { partsOf, roundedMs } from './timeline.ts';
 
-/** What so many tokens cost in a group of texts, estimated engine ms: the API has priced the job by its characters. */
-export type CostOfTokens = (queue: string, tokens: number) => number;
+/** What so many rows (tokens, tiles) cost in a group, estimated engine ms: the API has priced the job by its characters, or by a size that it guessed. */
+export type CostOfRows = (queue: string, rows: number) => number;
 
 interface TextParts {
   readonly store: Pick<OutputStore, 'put'>;
   readonly clock: Clock;
   readonly fetchTexts: FetchTexts;
-  readonly costOf: CostOfTokens;
+  readonly costOf: CostOfRows;
   readonly abilities: TextAbilities;
 }
 

@@ -59,6 +59,7 @@ async function transformed(
     } as never,
     fetchMedia: () => picture,
     pictures: new PictureReader({ fileBytes: 1e6, filesBytes: 1e7, decodedBytes: 1e7 }),
+    costOf: (queue, rows) => (queue === 'transform.sharp@1' ? 7 * rows : 0),
     abilities,
     entry: { limits: { max_pixels: maxPixels } } as TransformModelEntry,
   });
@@ -73,12 +74,14 @@ async function transformed(
         type: 'transformed',
         sample: sent.id,
         result,
-        tiles: 1,
+        tiles: 3,
         batchSize: 2,
         timings: { startedAt: 3, endedAt: 9, deviceMs: 2.5 },
       };
       expect(await run.addResult(sample, message)).toEqual([]);
       expect(run.isDone).toBe(true);
+      // The API has only guessed the size of a picture at a URL.
+      expect(run.realCostMs).toBe(21);
       return { ...(run.successFields('worker') as { output: object; metrics: object }), file };
     },
   };

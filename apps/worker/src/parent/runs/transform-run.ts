@@ -7,6 +7,7 @@ import {
   type JobMetrics,
   type PictureTransformInput,
   type Progress,
+  rowsOfTransform,
   scaledSize,
   sizeProblem,
   type TransformModelEntry,
@@ -26,8 +27,9 @@ import { encodeImage, type Pixels } from '../delivery/image-file.ts';
 import type { OutputStore } from '../delivery/output-store.ts';
 import { JobRun, type SampleResult, type SampleRun } from './job-run.ts';
 import type { FetchMedia } from './media-source.ts';
-import { type PictureInfo, type PixelSize, readPicture, refusedPicture, stretched } from './picture-input.ts';
+import { type PictureInfo, readPicture, refusedPicture, stretched } from './picture-input.ts';
 import type { PictureReader } from './picture-reader.ts';
+import type { CostOfRows } from './text-run.ts';
 import { partsOf, roundedMs } from './timeline.ts';
 
 export interface TransformParts {
@@ -36,6 +38,7 @@ export interface TransformParts {
   /** Shared by all runs of the worker. */
   readonly pictures: Pick<PictureReader, 'read'>;
   readonly clock: Clock;
+  readonly costOf: CostOfRows;
   readonly entry: TransformModelEntry;
   readonly abilities: TransformAbilities;
 }
@@ -100,7 +103,7 @@ export class TransformRun extends JobRun {
       signal,
     });
     this.#marks.fetched = clock.monotonic();
-    const rows = tilesOf({ width, height }, abilities.tile);
+    const rows = rowsOfTransform(abilities.result, { width, height }, abilities.tile);
     this.#sample = {
       request: {
         id: `${record.id}.${randomUUID()}` as SampleId,
@@ -140,6 +143,7 @@ export class TransformRun extends JobRun {
     if (result.type !== 'transformed' || !this.#sample)
       throw new Error(`A picture to transform ended as ${result.type}. This is a bug in Lehr.`);
     this.#result = result;
+    this.realCostMs = this.#parts.costOf(this.record.queue, result.tiles);
     // Labels have no file.
     this.#marks.encoded = this.#sample.submittedAt + result.timings.endedAt;
     this.#marks.uploaded = this.#marks.encoded;
@@ -234,10 +238,6 @@ export class TransformRun extends JobRun {
     return { queued: Math.max(0, Math.round(this.queuedMs)), fetch, wait, run, encode, upload };
   }
 }
-
-/** About as many as the engine makes, which counts those that overlap; a picture that is not cut is one. */
-const tilesOf = ({ width, height }: PixelSize, tile: number | undefined): number =>
-  tile === undefined ? 1 : Math.ceil(width / tile) * Math.ceil(height / tile);
 
 const COLOURS = 3;
 const COLOURS_AND_ALPHA = 4;
