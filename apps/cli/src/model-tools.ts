@@ -8,7 +8,16 @@ import type { Terminal } from './terminal.ts';
 
 export type { GraphCheck, ListedModel, ToolEvent } from '@lehr/worker/tool-event';
 
-type ResultType = 'pulled' | 'list' | 'removed' | 'checked' | 'tuned' | 'entered' | 'prepared' | 'converted';
+type ResultType =
+  | 'pulled'
+  | 'imported'
+  | 'list'
+  | 'removed'
+  | 'checked'
+  | 'tuned'
+  | 'entered'
+  | 'prepared'
+  | 'converted';
 export type ToolResult<Type extends ResultType> = Extract<ToolEvent, { type: Type }>;
 
 /** Resolves with the line of type `wanted`. Throws CliError with the program's error, and when the server is not installed here. */

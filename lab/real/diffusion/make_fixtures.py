@@ -8,7 +8,7 @@ A fixture is a folder: the exported files (graphs compressed with gzip), and `ex
 picture (PNG) of each case in `cases.json`. `base` in cases.json names a fixture whose files this one has too; `same_as_base` names
 the cases of the base whose pictures this fixture must draw too. A case with an `image` begins at that file of the fixture (and with a
 `mask` changes what is white there), one with a `latent` at the final latent of a case of another fixture, and one with `hires` has a
-second call at a larger size.
+second call at a larger size. `whole.safetensors` and `unet.safetensors` are other weights for the graphs of the base.
 """
 
 import gzip
@@ -26,6 +26,7 @@ import dynamo_exports
 import pipelines
 import prompt_states
 import torch_exports
+import weight_files
 
 OUT = Path(__file__).parent / "fixtures"
 SIDE = 64
@@ -288,6 +289,15 @@ def make_sdxl_lcm(work):
     save("sdxl-lcm", pipelines.sdxl_lcm(work), LCM, "lcm")
 
 
+def make_weight_files(work):
+    for base, make, seed, cases, sampler in (
+        ("sd15", pipelines.sd15, 115, PLAIN, "pndm"), ("sd21", pipelines.sd21, 121, PLAIN, "ddim"),
+        ("sdxl", pipelines.sdxl, 110, SDXL, "euler"),
+    ):
+        cases = [{**each, "width": SIDE, "height": SIDE} for each in cases[:1]]
+        weight_files.make(f"{base}-weights", make(work / base, seed), cases, sampler, base, OUT, record, with_unet=base == "sd15")
+
+
 def make_torch(work):
     torch_exports.make(pipelines.sd15(work), OUT, compress)
 
@@ -308,7 +318,7 @@ FIXTURES = {
     "dynamo": make_dynamo, "image": make_image_to_image, "refiner": make_refiner,
     "windows": make_windows, "hires": make_hires, "inpaint": make_inpaint, "sd-inpaint": make_own_inpaint,
     "sdxl-own-inpaint": make_own_xl_inpaint,
-    "prompts": make_prompts,
+    "prompts": make_prompts, "weights": make_weight_files,
 }
 
 if __name__ == "__main__":

@@ -100,8 +100,8 @@ def strengthen(unet: UNet2DConditionModel, conditions: dict) -> None:
         unet.conv_out.weight.mul_(factor)
 
 
-def sd15(work: Path) -> StableDiffusionPipeline:
-    torch.manual_seed(15)
+def sd15(work: Path, seed=15) -> StableDiffusionPipeline:
+    torch.manual_seed(seed)
     return whole(StableDiffusionPipeline(
         vae=vae(0.18215, 64, False), text_encoder=CLIPTextModel(text_config(16, 12, "quick_gelu", 16)),
         tokenizer=tokenizer(work / "tokenizer", "<|endoftext|>"), unet=sd_unet(16),
@@ -129,8 +129,8 @@ def sdxl_inpaint(base: StableDiffusionXLPipeline) -> StableDiffusionXLInpaintPip
     return StableDiffusionXLInpaintPipeline(**{**base.components, "unet": unet}, add_watermarker=False)
 
 
-def sd21(work: Path) -> StableDiffusionPipeline:
-    torch.manual_seed(21)
+def sd21(work: Path, seed=21) -> StableDiffusionPipeline:
+    torch.manual_seed(seed)
     return whole(StableDiffusionPipeline(
         vae=vae(0.18215, 64, False), text_encoder=CLIPTextModel(text_config(16, 23, "gelu", 16)),
         tokenizer=tokenizer(work / "tokenizer", "!"),

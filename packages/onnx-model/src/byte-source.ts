@@ -18,12 +18,21 @@ export function memorySource(bytes: Uint8Array): ByteSource {
 
 /** Opens a file, and closes it when `use` returns. */
 export function withFileSource<Result>(path: string, use: (source: ByteSource) => Result): Result {
-  const file = openSync(path, 'r');
+  const source = openFileSource(path);
   try {
-    return use({ length: fstatSync(file).size, readInto: (target, offset) => readAll(file, target, offset) });
+    return use(source);
   } finally {
-    closeSync(file);
+    source.close();
   }
+}
+
+export function openFileSource(path: string): ByteSource & { close(): void } {
+  const file = openSync(path, 'r');
+  return {
+    length: fstatSync(file).size,
+    readInto: (target, offset) => readAll(file, target, offset),
+    close: () => closeSync(file),
+  };
 }
 
 /** One read() returns at most 2 GiB minus a page. */

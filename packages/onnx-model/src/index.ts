@@ -1,5 +1,5 @@
 /** ONNX model files as data: decode, edit, encode. Independent of what a model does. */
-export { type ByteSource, memorySource, withFileSource } from './byte-source.ts';
+export { type ByteSource, memorySource, openFileSource, withFileSource } from './byte-source.ts';
 export { decode, encode } from './codec.ts';
 export { cutGraph } from './cut/cut-graph.ts';
 export { PIECES, writePieces } from './cut/write-pieces.ts';

@@ -187,7 +187,13 @@ export {
   type Tuned,
   type TunedSettings,
 } from './models/models-schema.ts';
-export { type NewVersion, withoutVersion, withTuned, withVersion } from './models/models-yaml.ts';
+export {
+  fieldsOfModel,
+  type NewVersion,
+  withoutVersion,
+  withTuned,
+  withVersion,
+} from './models/models-yaml.ts';
 export {
   type DiffusionModelEntry,
   type ModelEntry,

@@ -6,21 +6,26 @@ import type { SourceFields } from './cache/source.ts';
 import type { Tuned, TunedSettings } from './models-schema.ts';
 import { parseRegistry } from './registry.ts';
 
-export interface NewVersion extends SourceFields {
+export interface NewVersion extends Partial<SourceFields> {
   readonly ref: ModelRef;
   readonly task: Task;
+  /** In place of a source: its folder, as models.yaml has it. */
+  readonly path?: string;
+  /** Its share of the jobs that name no version, when there are other versions already. */
+  readonly weightBeside?: number;
   /** More fields of the model; used only when it is new. */
   readonly model?: Readonly<Record<string, unknown>>;
 }
 
 /** Returns the text with this version, in place of an earlier one with the same name. An empty text begins a new file. */
-export function withVersion(text: string, { ref, task, model, ...fields }: NewVersion): string {
+export function withVersion(text: string, { ref, task, model, weightBeside, ...fields }: NewVersion): string {
   const document = parseDocument(text.trim() === '' ? 'models: []\n' : text);
   const models = seqAt(document, 'models');
-  const version = Object.fromEntries(
-    Object.entries({ version: ref.version, ...fields }).filter(([, value]) => value !== undefined),
-  );
   const entry = findNamed(models, 'name', ref.name);
+  const weight = entry ? weightBeside : undefined;
+  const version = Object.fromEntries(
+    Object.entries({ version: ref.version, ...fields, weight }).filter(([, value]) => value !== undefined),
+  );
   if (!entry) {
     // A flow-style list, as in "models: []", would put the whole model on one line.
     models.flow = false;
@@ -33,6 +38,21 @@ export function withVersion(text: string, { ref, task, model, ...fields }: NewVe
     else versions.set(index, document.createNode(version));
   }
   return checked(document);
+}
+
+/** What the entry of a model says of its use: all but its names, its versions and its description. */
+export function fieldsOfModel(text: string, name: string): Readonly<Record<string, unknown>> {
+  const entry = findNamed(seqAt(parseDocument(text), 'models'), 'name', name);
+  const {
+    name: _,
+    aliases,
+    versions,
+    description,
+    default: isDefault,
+    task,
+    ...fields
+  } = entry?.toJSON() ?? {};
+  return fields;
 }
 
 /** Returns the text with these settings for workers whose first device is `device`, in place of earlier ones. */

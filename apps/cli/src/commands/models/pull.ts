@@ -1,9 +1,8 @@
 import { defineCommand } from '../../command.ts';
 import { EXIT } from '../../exit-codes.ts';
-import { runModelTool, type ToolEvent } from '../../model-tools.ts';
-import { ERASE_LINE, fractionView } from '../../progress.ts';
-import { bytesText, durationText, plain } from '../../table.ts';
-import type { Terminal } from '../../terminal.ts';
+import { runModelTool } from '../../model-tools.ts';
+import { bytesText, plain } from '../../table.ts';
+import { bytesView } from './bytes-view.ts';
 
 export const pullModel = defineCommand({
   name: 'models pull',
@@ -31,7 +30,7 @@ export const pullModel = defineCommand({
   run: async ({ values, positionals: [source], terminal, json }) => {
     const { revision, variant, as } = values;
     const request = { command: 'pull', source, revision, variant, as, cwd: process.cwd() };
-    const view = json ? { show: () => {}, end: () => {} } : fetchView(terminal);
+    const view = bytesView(terminal, json, 'fetch');
     const { type: _, ...pulled } = await runModelTool(terminal, request, 'pulled', view.show).finally(
       view.end,
     );
@@ -46,33 +45,3 @@ export const pullModel = defineCommand({
     return EXIT.ok;
   },
 });
-
-interface FetchView {
-  show(event: ToolEvent): void;
-  /** Erases the bar. */
-  end(): void;
-}
-
-function fetchView(terminal: Terminal): FetchView {
-  const { err, errIsTty } = terminal;
-  const write = (line: string): void => err(errIsTty ? `${ERASE_LINE}${line}\n` : `${line}\n`);
-  const draw = fractionView(terminal, 'fetch');
-  return {
-    show: (event) => {
-      switch (event.type) {
-        case 'waiting':
-          return write('another process fetches this model; waiting for it');
-        case 'retry':
-          return write(`${plain(event.message)} Retrying in ${durationText(event.pauseMs)}.`);
-        case 'progress': {
-          const { doneBytes, totalBytes } = event;
-          const fraction = totalBytes === 0 ? 1 : doneBytes / totalBytes;
-          return draw(fraction, `${bytesText(doneBytes)} of ${bytesText(totalBytes)}`);
-        }
-      }
-    },
-    end: () => {
-      if (errIsTty) err(ERASE_LINE);
-    },
-  };
-}

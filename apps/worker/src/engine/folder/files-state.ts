@@ -4,7 +4,7 @@ import { dirname, join } from 'node:path';
 import { LehrError } from '@lehr/shared';
 
 /** Of a fetched folder (@lehr/shared/model-cache). Its times change while the model is used. */
-const MANIFEST = 'lehr-model.json';
+export const FETCHED_MANIFEST = 'lehr-model.json';
 /** Graphs, the usual names of their weights, configurations and tokenizers. */
 const OF_A_MODEL =
   /(?:\.(?:onnx|onnx_data(?:_\d+)?|data|pb|weights|bin|json|model)|(?:^|\/)(?:vocab|merges)\.txt)$/i;
@@ -35,7 +35,7 @@ export async function filesState(folder: string): Promise<FilesState> {
 }
 
 function isOfModel(name: string, graphFolders: ReadonlySet<string>): boolean {
-  if (name === MANIFEST || name.split('/').some((part) => part.startsWith('.'))) return false;
+  if (name === FETCHED_MANIFEST || name.split('/').some((part) => part.startsWith('.'))) return false;
   if (name.endsWith(`${DRAFT_VARIANT}.onnx`)) return false;
   return OF_A_MODEL.test(name) || (graphFolders.has(dirname(name)) && !NOT_OF_A_GRAPH.test(name));
 }

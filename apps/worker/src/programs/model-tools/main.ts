@@ -4,6 +4,7 @@
  */
 import { ConfigError, type PlainError, toPlainError, unreachable } from '@lehr/shared';
 import type { CheckRequest } from './check.ts';
+import type { ImportRequest } from './import.ts';
 import { list } from './list.ts';
 import type { PrepareRequest } from './prepare.ts';
 import { type PullRequest, pull } from './pull.ts';
@@ -14,6 +15,7 @@ import { type EnterTunedRequest, enterTuned, type TuneRequest, tuneModel } from 
 
 type ToolRequest =
   | ({ readonly command: 'pull' } & PullRequest)
+  | ({ readonly command: 'import' } & ImportRequest)
   | ({ readonly command: 'check' } & CheckRequest)
   | ({ readonly command: 'remove' } & RemoveRequest)
   | ({ readonly command: 'prepare' } & PrepareRequest)
@@ -42,6 +44,10 @@ async function run(request: ToolRequest): Promise<void> {
   switch (request.command) {
     case 'pull':
       return pull(request, settings, paced(print));
+    case 'import': {
+      const { importModel } = await import('./import.ts');
+      return importModel(request, settings, paced(print));
+    }
     case 'list':
       return print(await list(settings));
     case 'remove':

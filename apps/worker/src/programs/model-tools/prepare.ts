@@ -3,7 +3,7 @@ import { existsSync, statSync } from 'node:fs';
 import { cp, rename, rm } from 'node:fs/promises';
 import { basename, join } from 'node:path';
 import { LehrError, type Task } from '@lehr/shared';
-import { acquireLock, versionFolder } from '@lehr/shared/model-cache';
+import { acquireLock } from '@lehr/shared/model-cache';
 import { PREPARED_FOLDER } from '../../engine/folder/prepared-manifest.ts';
 import { tunedSettings } from '../../engine/lanes/model-lanes.ts';
 import { convertDiffusion, HALF_TOLERANCE } from '../../engine/models/converted/convert-diffusion.ts';
@@ -14,8 +14,9 @@ import { isHalfCopy } from '../../engine/models/converted/manifest.ts';
 import { type FolderOptions, taskOfFolder } from '../../engine/models/open-folder.ts';
 import { prepareFolder, unprepareFolder } from '../../engine/models/prepared/prepare-folder.ts';
 import { onnxRuntime } from '../../engine/runtime/onnx.ts';
+import { findVersion } from './find-version.ts';
 import type { ToolEvent } from './tool-event.ts';
-import { placesOf, readModelsFile, type ToolSettings } from './tool-settings.ts';
+import type { ToolSettings } from './tool-settings.ts';
 
 export interface PrepareRequest {
   /** `name` or `name@version` of models.yaml. */
@@ -178,20 +179,11 @@ async function find({ model, folder, variant }: PrepareRequest, settings: ToolSe
       options: { ...engine, ...(variant && { variant: `_${variant}` }) },
     };
   }
-  const registry = await readModelsFile(settings);
-  const entry = registry?.named(model);
-  if (!registry || !entry) {
-    throw new LehrError(
-      'model-not-found',
-      `${model} is neither a folder nor a model of ${settings.modelsFile}.`,
-    );
-  }
-  const { ref } = registry.resolve(entry.task, model, 0);
-  const version = entry.versions.find((each) => each.version === ref.version) ?? entry.versions[0];
-  const place = versionFolder(version, placesOf(settings));
-  if (!existsSync(place)) {
-    throw new LehrError('model-unavailable', `${place} is not there; lehr models pull fetches a model.`);
-  }
+  const {
+    entry,
+    version,
+    folder: place,
+  } = await findVersion(model, settings, 'neither a folder nor a model');
   const own = entry.task === 'diffusion' ? undefined : entry.variant;
   const tuned = tunedSettings(engine, version.tuned);
   return {

@@ -1,17 +1,7 @@
 /** `lehr models pull`: fetches a model into the cache and enters it in models.yaml. */
 import { mkdir } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
-import {
-  FAMILY_TRAITS,
-  LehrError,
-  type ModelRef,
-  type Registry,
-  readFamily,
-  SLUG,
-  type Task,
-  type TextJobType,
-  withVersion,
-} from '@lehr/shared';
+import { FAMILY_TRAITS, readFamily, type Task, type TextJobType, withVersion } from '@lehr/shared';
 import {
   evict,
   fetchModel,
@@ -23,6 +13,7 @@ import {
   sourceName,
 } from '@lehr/shared/model-cache';
 import { readTextConfig } from '../../engine/text/folder/text-config.ts';
+import { chooseRef } from './choose-ref.ts';
 import type { ToolEvent } from './tool-event.ts';
 import { changeModelsFile, readModelsFile, type ToolSettings } from './tool-settings.ts';
 
@@ -73,25 +64,6 @@ export async function pull(
 async function defaultsOf(task: Task, folder: string): Promise<Record<string, unknown>> {
   if (task === 'text') return { ...(await textDefaults(folder)) };
   return task === 'diffusion' ? nativeDefaults(folder) : {};
-}
-
-/** Without a version: the one that has this source already, else the next number. */
-function chooseRef(wanted: string, fields: SourceFields, registry: Registry | undefined): ModelRef {
-  const [name, version, ...rest] = wanted.split('@');
-  if (rest.length > 0 || !SLUG.test(name) || (version !== undefined && !SLUG.test(version))) {
-    throw new LehrError(
-      'invalid-request',
-      `--as is ${JSON.stringify(wanted)}, expected name or name@version of lower-case letters, digits, ".", "_" and "-".`,
-    );
-  }
-  if (version !== undefined) return { name, version };
-  const versions = registry?.models.find((model) => model.name === name)?.versions ?? [];
-  const same = versions.find(
-    (each) =>
-      each.source === fields.source && each.revision === fields.revision && each.variant === fields.variant,
-  );
-  const numbers = versions.map((each) => Number(each.version)).filter(Number.isInteger);
-  return { name, version: same?.version ?? `${Math.max(0, ...numbers) + 1}` };
 }
 
 /**

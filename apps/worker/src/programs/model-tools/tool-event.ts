@@ -4,6 +4,7 @@ import type { FetchEvent } from '@lehr/shared/model-cache';
 import type { HalvedGraph } from '../../engine/models/converted/convert-diffusion.ts';
 import type { ConvertedText } from '../../engine/models/converted/convert-text.ts';
 import type { ConvertedWhisper } from '../../engine/models/converted/convert-whisper.ts';
+import type { ImportedGraph } from '../../engine/models/imported/import-folder.ts';
 import type { Fusion } from '../../engine/runtime/runtime.ts';
 import type { Goal } from '../tune/goal.ts';
 import type { Tuning } from '../tune/tune.ts';
@@ -54,6 +55,21 @@ export type ToolEvent =
       readonly bytes: number;
       readonly revision: string;
       readonly is_new: boolean;
+      readonly models_file: string;
+    }
+  | {
+      readonly type: 'imported';
+      readonly model: string;
+      /** The version whose graphs it has. */
+      readonly like: string;
+      readonly folder: string;
+      readonly graphs: readonly ImportedGraph[];
+      /** That were written; other files are shared with the base. */
+      readonly bytes: number;
+      /** Tensors of the file that are in the graphs. */
+      readonly used: number;
+      /** Names of its other tensors. */
+      readonly unused: readonly string[];
       readonly models_file: string;
     }
   | {

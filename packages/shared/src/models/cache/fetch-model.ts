@@ -128,12 +128,17 @@ async function makeFolder(folder: string): Promise<void> {
 async function checkSpace(draft: string, files: readonly ChosenFile[]): Promise<void> {
   let missing = 0;
   for (const { target, bytes } of files) missing += bytes - (await bytesHere(join(draft, target)));
-  const { bavail, bsize } = await statfs(draft);
+  if (missing > 0) await checkFreeSpace(draft, missing);
+}
+
+/** Throws LehrError `storage-failed` when a model of so many bytes would leave too little of the disk. */
+export async function checkFreeSpace(folder: string, missing: number): Promise<void> {
+  const { bavail, bsize } = await statfs(folder);
   const free = bavail * bsize;
-  if (missing + SPARE_BYTES <= free || missing === 0) return;
+  if (missing + SPARE_BYTES <= free) return;
   throw new LehrError(
     'storage-failed',
-    `The model needs ${gigabytes(missing)} more; ${draft} has ${gigabytes(free)} free, of which ${gigabytes(SPARE_BYTES)} stay free. lehr models list shows what the cache holds.`,
+    `The model needs ${gigabytes(missing)} more; ${folder} has ${gigabytes(free)} free, of which ${gigabytes(SPARE_BYTES)} stay free. lehr models list shows what the cache holds.`,
   );
 }
 

@@ -12,6 +12,7 @@ export {
 export { DOWNLOAD_TIMES, type DownloadTimes } from './download.ts';
 export {
   cachedFolder,
+  checkFreeSpace,
   type FetchEvent,
   type FetchedModel,
   type FetchOptions,
@@ -30,6 +31,7 @@ export {
   parseSource,
   parseTyped,
   type SourceFields,
+  slugOf,
   sourceFields,
   sourceName,
 } from './source.ts';

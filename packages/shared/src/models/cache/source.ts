@@ -106,15 +106,16 @@ export function sourceFields(source: ModelSource): Pick<SourceFields, 'source' |
 /** The last part of its path, as a slug: a name for a model that got none. */
 export function sourceName(source: ModelSource): string {
   const text = source.kind === 'hub' ? `${source.repo}/${source.folder}` : sourceFields(source).source;
-  const last = text.split('/').filter(Boolean).at(-1) ?? '';
-  return (
-    last
-      .toLowerCase()
-      .replace(/[^a-z0-9._-]+/g, '-')
-      .replace(/^[^a-z0-9]+/, '')
-      .slice(0, 48) || 'model'
-  );
+  return slugOf(text.split('/').filter(Boolean).at(-1) ?? '');
 }
+
+/** A name that models.yaml takes, as near as possible to this one. */
+export const slugOf = (name: string): string =>
+  name
+    .toLowerCase()
+    .replace(/[^a-z0-9._-]+/g, '-')
+    .replace(/^[^a-z0-9]+/, '')
+    .slice(0, 48) || 'model';
 
 /**
  * The name of its folder in the cache. Another source, revision or variant has another folder, so a running engine never sees

@@ -1,4 +1,4 @@
-"""Fine-tuned checkpoints as people have them: other weights for the graphs of a fixture, in one file of the original layout.
+"""Fine-tuned models as people have them: other weights for the graphs of a fixture, in one file of the original layout.
 
 diffusers reads each file back (`from_single_file`) and draws the cases with what it has read, so that names and layouts are those
 which its own conversion knows.
@@ -104,16 +104,17 @@ def write(weights: dict, path: Path, dtype) -> None:
         path.write_bytes(gzip.compress(Path(file.name).read_bytes(), 9, mtime=0))
 
 
-def make(name: str, pipeline, cases, sampler: str, base: str, out: Path, record) -> None:
+def make(name: str, pipeline, cases, sampler: str, base: str, out: Path, record, with_unet=False) -> None:
     folder = out / name
     shutil.rmtree(folder, ignore_errors=True)
-    write(original(pipeline), folder / "checkpoint.safetensors.gz", torch.float16)
-    # The same UNet under the names of diffusers, with its other usual type.
-    write(pipeline.unet.state_dict(), folder / "unet.safetensors.gz", torch.bfloat16)
+    write(original(pipeline), folder / "whole.safetensors.gz", torch.float16)
+    if with_unet:
+        # The same UNet under the names of diffusers, in the other usual type.
+        write(pipeline.unet.state_dict(), folder / "unet.safetensors.gz", torch.bfloat16)
     with tempfile.TemporaryDirectory() as work:
         pipeline.save_pretrained(f"{work}/config")
-        file = Path(work) / "checkpoint.safetensors"
-        file.write_bytes(gzip.decompress((folder / "checkpoint.safetensors.gz").read_bytes()))
+        file = Path(work) / "whole.safetensors"
+        file.write_bytes(gzip.decompress((folder / "whole.safetensors.gz").read_bytes()))
         more = {"requires_safety_checker": False} if "safety_checker" in pipeline.components else {"add_watermarker": False}
         loaded = type(pipeline).from_single_file(str(file), config=f"{work}/config", local_files_only=True, torch_dtype=torch.float32, **more)
         loaded.set_progress_bar_config(disable=True)

@@ -1,0 +1,66 @@
+/** A file of weights that someone has trained: what it holds, before any of its values is read. */
+import { statSync } from 'node:fs';
+import { basename } from 'node:path';
+import {
+  type ByteSource,
+  openFileSource,
+  readSafetensors,
+  type SafeTensor,
+  SafetensorsError,
+} from '@lehr/onnx-model';
+import { LehrError } from '@lehr/shared';
+
+export interface WeightsFile {
+  readonly path: string;
+  readonly source: ByteSource;
+  /** By the names that the file gives them. */
+  readonly tensors: ReadonlyMap<string, SafeTensor>;
+  close(): void;
+}
+
+/** `predicate` says in one sentence what is wrong with the file. */
+export const refusedFile = (path: string, predicate: string): LehrError =>
+  new LehrError('invalid-request', `${basename(path)} ${predicate}.`);
+
+/** Throws LehrError `invalid-request` for what is no safetensors file with the weights of a model. */
+export function openWeightsFile(path: string): WeightsFile {
+  if (!statSync(path, { throwIfNoEntry: false })?.isFile()) throw refusedFile(path, 'is not a file');
+  const source = openFileSource(path);
+  try {
+    const kind = otherKind(source);
+    if (kind !== undefined) throw refusedFile(path, kind);
+    const { tensors } = readSafetensors(source);
+    if ([...tensors.keys()].some((name) => ADAPTER.test(name)))
+      throw refusedFile(path, 'is an adapter (LoRA), which changes a model and is none by itself');
+    return { path, source, tensors, close: source.close };
+  } catch (error) {
+    source.close();
+    throw error instanceof SafetensorsError ? refusedFile(path, error.message) : error;
+  }
+}
+
+const ADAPTER = /[._](?:lora_(?:up|down|A|B|mid)|hada_w1_a|lokr_w1|oft_diag|lora_magnitude_vector)(?:[._]|$)/;
+
+/** How files of other formats begin. */
+const BEGINNINGS: readonly (readonly [bytes: string, predicate: string])[] = [
+  // A zip archive, as torch writes since 1.6, and the protocols 2 to 5 of pickle.
+  ...['PK\x03\x04', '\x80\x02', '\x80\x03', '\x80\x04', '\x80\x05'].map(
+    (bytes) =>
+      [
+        bytes,
+        'is a pickle (.ckpt, .pt, .bin), which can run any program when it is opened, so Lehr opens none; get the model as .safetensors',
+      ] as const,
+  ),
+  ['GGUF', 'is a GGUF file, and Lehr reads safetensors alone'],
+  ['version https://git-lfs', 'is a pointer of git-lfs; "git lfs pull" fetches the file itself'],
+  ['<', 'is a page of the web, not a file of weights'],
+];
+
+/** Two bytes of a pickle may be a length of safetensors as well: its header follows there. */
+function otherKind(source: ByteSource): string | undefined {
+  const start = Buffer.alloc(Math.min(source.length, 64));
+  source.readInto(start, 0);
+  const text = start.toString('latin1');
+  if (text[8] === '{') return undefined;
+  return BEGINNINGS.find(([bytes]) => text.startsWith(bytes))?.[1];
+}

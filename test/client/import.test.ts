@@ -1,0 +1,156 @@
+/** `lehr models import` as a user runs it, and what stays when it is killed, runs twice or cannot write. */
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { existsSync } from 'node:fs';
+import { readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { text } from 'node:stream/consumers';
+import { expect, test } from 'vitest';
+import { parseRegistry } from '../../packages/shared/src/index.ts';
+import { blocksOf, readText } from '../repo/readme.ts';
+import { unpackFixture } from '../support/diffusion-fixtures.ts';
+import { tempFolder } from '../support/tiny-models.ts';
+import { lehrShell, startLehrCommand } from './lehr-command.ts';
+
+const WHOLE = { timeout: 120_000 };
+const TOOL = new URL('../../apps/worker/dist/programs/model-tools/main.js', import.meta.url).pathname;
+
+/** models.yaml with sd15@1, and a file of other weights for its graphs. */
+async function home() {
+  const [folder, files] = [await tempFolder('home'), await tempFolder('weights')];
+  unpackFixture('sd15', join(folder, 'sd15'));
+  unpackFixture('sd15-weights', files);
+  const list = join(folder, 'models.yaml');
+  await writeFile(
+    list,
+    'models:\n  - name: sd15\n    task: diffusion\n    default: true\n    defaults: { steps: 12 }\n    versions: [{ version: "1", path: ./sd15 }]\n',
+  );
+  const env = { LEHR_HOME: folder, LEHR_DEVICE: 'cpu' };
+  const file = join(files, 'whole.safetensors');
+  const lehr = (...args: string[]) => startLehrCommand(['models', ...args], { env }).ended;
+  const models = async () => parseRegistry(await readFile(list, 'utf8')).models;
+  const versions = async () =>
+    (await models()).flatMap(({ name, versions: all }) => all.map(({ version }) => `${name}@${version}`));
+  return { folder, env, list, file, lehr, models, versions, imported: join(folder, 'imported') };
+}
+
+test(
+  'lehr models import enters a fine-tuned model with the settings of its base, and says what it did not use',
+  WHOLE,
+  async () => {
+    const at = await home();
+    const made = await at.lehr('import', at.file, '--like', 'sd15@1', '--as', 'dreamy');
+    expect(made).toMatchObject({ code: 0, stderr: expect.stringMatching(/100 % import/) });
+    expect(made.stdout).toMatch(/^unet\/model\.onnx +from the file$/m);
+    expect(made.stdout).toMatch(/^dreamy@1 {2}[\d.]+ MB written, all else is shared with sd15@1$/m);
+    expect(made.stdout).toMatch(/^used {4}1018 of 1124 tensors of the file$/m);
+    expect(made.stdout).toMatch(/^unused {2}first_stage_model\.encoder {2}104 tensors$/m);
+    const [, dreamy] = await at.models();
+    expect(dreamy).toMatchObject({
+      name: 'dreamy',
+      default: false,
+      defaults: { steps: 12 },
+      versions: [{ version: '1', path: './imported/dreamy/1', weight: 1 }],
+    });
+    expect(await at.lehr('check', join(at.imported, 'dreamy/1'))).toMatchObject({ code: 0 });
+
+    const second = await at.lehr('import', at.file, '--like', 'sd15', '--as', 'sd15', '--json');
+    expect(JSON.parse(second.stdout)).toMatchObject({ model: 'sd15@2', like: 'sd15', used: 1018 });
+    expect((await at.models())[0].versions).toMatchObject([{ weight: 1 }, { version: '2', weight: 0 }]);
+  },
+);
+
+test('The command of docs/models.md that imports a file works', WHOLE, async () => {
+  const { env, file } = await home();
+  const [block] = blocksOf(readText('docs/models.md')).filter(({ label }) => label === 'import');
+  const { run } = await lehrShell({ ...env, FILE: file });
+  expect(await run(block.text)).toMatch(/dreamy@1[\s\S]*GRAPH +PROVIDER[\s\S]*batching {2}step by step/);
+});
+
+test(
+  'What cannot be imported is refused in one sentence, and neither models.yaml nor the disk changes',
+  WHOLE,
+  async () => {
+    const at = await home();
+    const before = await readFile(at.list, 'utf8');
+    const pickle = join(at.folder, 'model.ckpt');
+    await writeFile(pickle, 'PK\x03\x04');
+    const refused = async (...args: string[]) => {
+      const { code, stdout, stderr } = await at.lehr('import', ...args);
+      expect(code).not.toBe(0);
+      expect(stdout).toBe('');
+      expect(stderr).toMatch(/^lehr: [^\n]+\n$/);
+      return stderr;
+    };
+    expect(await refused(pickle, '--like', 'sd15')).toContain('model.ckpt is a pickle');
+    expect(await refused(join(at.folder, 'none'), '--like', 'sd15')).toContain('none is not a file');
+    expect(await refused(at.file, '--like', 'other@1')).toContain('other@1 is not a model of');
+    expect(await refused(at.file, '--like', 'sd15@7')).toContain('sd15@7');
+    expect(await refused(at.file, '--like', 'sd15', '--as', 'No Name')).toContain(
+      'expected name or name@version',
+    );
+    expect(await refused(at.file, '--like', 'sd15', '--as', 'sd15@1')).toContain('sd15@1 is already there');
+    await rm(join(at.folder, 'sd15'), { recursive: true });
+    expect(await refused(at.file, '--like', 'sd15')).toContain('lehr models pull fetches a model');
+    expect(await readFile(at.list, 'utf8')).toBe(before);
+    expect(await draftsIn(at.imported)).toEqual([]);
+  },
+);
+
+const draftsIn = async (folder: string): Promise<string[]> =>
+  existsSync(folder) ? (await readdir(folder)).filter((name) => name !== 'lock') : [];
+
+test('An import that is killed leaves no version, and the next one leaves nothing of it', {
+  ...WHOLE,
+  tags: ['long'],
+}, async () => {
+  const at = await home();
+  for (let round = 0; round < 6; round += 1) {
+    const request = { command: 'import', file: at.file, like: 'sd15', as: `killed@${round}` };
+    const tool = spawn(process.execPath, [TOOL, JSON.stringify(request)], {
+      env: { ...process.env, ...at.env },
+    });
+    let lines = 0;
+    tool.stdout.on('data', (data: Buffer) => {
+      // At its first progress, and a little later in each round.
+      lines += data.toString().split('\n').length - 1;
+      if (lines > round) tool.kill('SIGKILL');
+    });
+    await once(tool, 'close');
+    for (const name of await at.versions()) {
+      if (name === 'sd15@1') continue;
+      const [model, version] = name.split('@');
+      expect(await readdir(join(at.imported, model, version))).toContain('model_index.json');
+    }
+  }
+  expect(await at.lehr('import', at.file, '--like', 'sd15', '--as', 'whole')).toMatchObject({ code: 0 });
+  expect(await readdir(at.imported)).not.toContain('.draft');
+  expect(await at.lehr('check', join(at.imported, 'whole/1'))).toMatchObject({ code: 0 });
+});
+
+test('Two imports of one file at once make two whole versions', { ...WHOLE, tags: ['long'] }, async () => {
+  const at = await home();
+  const both = await Promise.all(
+    [0, 1].map(() => at.lehr('import', at.file, '--like', 'sd15', '--as', 'twice')),
+  );
+  expect(both).toMatchObject([{ code: 0 }, { code: 0 }]);
+  expect(await at.versions()).toEqual(['sd15@1', 'twice@1', 'twice@2']);
+  expect(await draftsIn(at.imported)).toEqual(['twice']);
+});
+
+test('An import that cannot write says why in one sentence, and leaves nothing', WHOLE, async () => {
+  const at = await home();
+  const request = JSON.stringify({ command: 'import', file: at.file, like: 'sd15', as: 'large' });
+  // A limit of the system for the size of a file, in kB: writing fails in the middle of the weights of the UNet.
+  const limited = `trap '' XFSZ; ulimit -f 1200; exec "${process.execPath}" "${TOOL}" '${request}'`;
+  const tool = spawn('bash', ['-c', limited], { env: { ...process.env, ...at.env } });
+  const [stdout] = await Promise.all([text(tool.stdout), once(tool, 'close')]);
+  const last = JSON.parse(stdout.trim().split('\n').at(-1) ?? '');
+  expect(last).toMatchObject({
+    type: 'failed',
+    code: 'storage-failed',
+    message: expect.stringMatching(/^A file would be larger than allowed; nothing of the model stays in /),
+  });
+  expect(await at.versions()).toEqual(['sd15@1']);
+  expect(await draftsIn(at.imported)).toEqual([]);
+});
