@@ -1,28 +1,41 @@
 /** Opens a model folder of any task, for the tools that check and prepare folders. */
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
-import type { Task } from '@lehr/shared';
+import type { ModelEntry, Task } from '@lehr/shared';
 import { openDiffusionModel } from '../diffusion/folder/diffusion-folder.ts';
 import type { GraphReport, InferenceRuntime, LoadOptions } from '../runtime/runtime.ts';
 import { openTextModel } from '../text/folder/text-folder.ts';
-import { openTransformModel } from '../transform/folder/transform-folder.ts';
+import { openTransformModel, type TransformOptions } from '../transform/folder/transform-folder.ts';
 import { openWhisperModel } from '../whisper/folder/whisper-folder.ts';
 
-export interface FolderOptions extends LoadOptions {
-  /** The suffix of the graph files, such as `_quantized`. */
-  readonly variant?: string;
+/** What models.yaml says of a model that transforms pictures is read from the folder, when absent. */
+export type FolderOptions = LoadOptions & TransformOptions;
+
+/** What models.yaml says of how the folder is opened. */
+export function optionsOfEntry(model: ModelEntry): Omit<FolderOptions, 'providers'> {
+  if (model.task === 'diffusion') return {};
+  const variant = model.variant && { variant: model.variant };
+  if (model.task !== 'transform') return { ...variant };
+  const { result, scale, input, labels } = model;
+  return { ...variant, result, scale, ...(input && { input }), ...(labels && { labels }) };
 }
 
 export interface OpenFolder {
   /** How rows share its runs, in a few words. */
   readonly batching: string;
   readonly graphs: readonly GraphReport[];
+  /** Of a model that classifies pictures. */
+  readonly labels?: readonly string[];
   close(): Promise<void>;
 }
 
 /** The task of a folder, by the files that only folders of this task have. */
 export function taskOfFolder(folder: string): Task {
   if (existsSync(join(folder, 'model_index.json'))) return 'diffusion';
+  const hasTexts = ['tokenizer.json', 'generation_config.json'].some((name) =>
+    existsSync(join(folder, name)),
+  );
+  if (!hasTexts) return 'transform';
   return existsSync(join(folder, 'preprocessor_config.json')) ? 'whisper' : 'text';
 }
 
@@ -34,7 +47,9 @@ export async function openFolder(
   options: FolderOptions,
 ): Promise<OpenFolder> {
   if (task === 'transform') {
-    return { ...(await openTransformModel(folder, runtime, options)), batching: 'tiles of one size' };
+    const { reading, ...opened } = await openTransformModel(folder, runtime, options);
+    const labels = reading.kind === 'class' && { labels: reading.labels };
+    return { ...opened, ...labels, batching: 'tiles of one size' };
   }
   if (task === 'text') {
     return { ...(await openTextModel(folder, runtime, options)), batching: 'texts of similar length' };

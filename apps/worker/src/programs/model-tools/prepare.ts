@@ -11,7 +11,7 @@ import { convertText } from '../../engine/models/converted/convert-text.ts';
 import { undoConversion, VARIANTS } from '../../engine/models/converted/convert-variant.ts';
 import { convertWhisper } from '../../engine/models/converted/convert-whisper.ts';
 import { isHalfCopy } from '../../engine/models/converted/manifest.ts';
-import { type FolderOptions, taskOfFolder } from '../../engine/models/open-folder.ts';
+import { type FolderOptions, optionsOfEntry, taskOfFolder } from '../../engine/models/open-folder.ts';
 import { prepareFolder, unprepareFolder } from '../../engine/models/prepared/prepare-folder.ts';
 import { onnxRuntime } from '../../engine/runtime/onnx.ts';
 import { findVersion } from './find-version.ts';
@@ -184,12 +184,11 @@ async function find({ model, folder, variant }: PrepareRequest, settings: ToolSe
     version,
     folder: place,
   } = await findVersion(model, settings, 'neither a folder nor a model');
-  const own = entry.task === 'diffusion' ? undefined : entry.variant;
   const tuned = tunedSettings(engine, version.tuned);
   return {
     task: entry.task,
     folder: place,
-    options: { ...(own && { variant: own }), ...tuned, ...(variant && { variant: `_${variant}` }) },
+    options: { ...optionsOfEntry(entry), ...tuned, ...(variant && { variant: `_${variant}` }) },
   };
 }
 

@@ -12,7 +12,9 @@ import {
   sourceFields,
   sourceName,
 } from '@lehr/shared/model-cache';
+import { onnxRuntime } from '../../engine/runtime/onnx.ts';
 import { readTextConfig } from '../../engine/text/folder/text-config.ts';
+import { openTransformModel } from '../../engine/transform/folder/transform-folder.ts';
 import { chooseRef } from './choose-ref.ts';
 import type { ToolEvent } from './tool-event.ts';
 import { changeModelsFile, readModelsFile, type ToolSettings } from './tool-settings.ts';
@@ -62,6 +64,7 @@ export async function pull(
 }
 
 async function defaultsOf(task: Task, folder: string): Promise<Record<string, unknown>> {
+  if (task === 'transform') return transformDefaults(folder);
   if (task === 'text') return { ...(await textDefaults(folder)) };
   return task === 'diffusion' ? nativeDefaults(folder) : {};
 }
@@ -87,6 +90,14 @@ function nativeDefaults(folder: string): Record<string, unknown> {
     ...(side !== undefined &&
       side > traits.maxSide && { limits: { max_size: side, max_pixels: side * side } }),
   };
+}
+
+/** What the graph gives, which an API without the folder cannot know. Throws LehrError `model-unavailable` when it cannot be opened. */
+async function transformDefaults(folder: string): Promise<Record<string, unknown>> {
+  const { reading, close } = await openTransformModel(folder, onnxRuntime, { providers: ['cpu'] });
+  await close();
+  const isLarger = reading.kind === 'picture' && reading.scale !== 1;
+  return { result: reading.kind, ...(isLarger && { scale: reading.scale }) };
 }
 
 const HEADS: readonly (readonly [ending: string, type: TextJobType])[] = [
