@@ -8,7 +8,7 @@ import { listen } from '../../apps/api/src/http/listen.ts';
 import { UNREACHABLE_URL } from '../support/ports.ts';
 import { startRedis, type TestRedis } from '../support/redis.ts';
 import { startStack } from '../support/stack.ts';
-import { tempFolder, tinyModels } from '../support/tiny-models.ts';
+import { addTransformModels, tempFolder, tinyModels } from '../support/tiny-models.ts';
 import { faultyProxy } from './faulty-proxy.ts';
 import { LEHR, lehrFor, runLehr, startLehrCommand } from './lehr-command.ts';
 import { servedApi } from './served-api.ts';
@@ -25,7 +25,9 @@ describe('lehr submit', () => {
   test('lehr submit ends when the job is stored, or waits and saves the pictures', {
     tags: ['long'],
   }, async () => {
-    const stack = await startStack(server, { LEHR_MODELS: await tinyModels({ vaeEncoder: true }) });
+    const models = await tinyModels({ vaeEncoder: true });
+    await addTransformModels(models);
+    const stack = await startStack(server, { LEHR_MODELS: models });
     const lehr = lehrFor(stack);
     const stored = await lehr(['submit', PROMPT, '--steps', '4', '--metadata', 'order=81']);
     expect(stored).toMatchObject({ code: 0, stderr: '' });
@@ -77,6 +79,17 @@ describe('lehr submit', () => {
       input: { mask: 'data:', mask_blur: 2, mask_fill: 'noise', only_masked: { padding: 8 } },
     });
     expect(await lehr(['edit', first, PROMPT, '--expand', 'left'])).toMatchObject({ code: 64 });
+    const larger = ['-m', 'sharp', '--scale', '1.5', '-o', join(folder, 'larger.png')];
+    expect((await lehr(['transform', first, ...larger])).stdout).toContain(
+      `192x96: ${join(folder, 'larger.png')}`,
+    );
+    const cutout = ['-m', 'marks', '--cutout', '--format', 'webp', '-w', '--json'];
+    expect(JSON.parse((await lehr(['transform', first, ...cutout])).stdout)).toMatchObject({
+      input: { image: 'data:', output: 'cutout', output_format: 'webp' },
+      output: { images: [{ content_type: 'image/webp', width: 128, height: 64 }] },
+    });
+    const labels = await lehr(['transform', first, '-m', 'sorts', '--top-k', '1', '-w']);
+    expect(labels.stdout).toMatch(/ label +0\.\d{4} (cat|dog|teapot)\n$/);
     const request = {
       type: 'text-to-image',
       input: { prompt: PROMPT, steps: 4 },

@@ -18,7 +18,7 @@ import { SAMPLES } from '../support/speech-files.ts';
 import { speechModels } from '../support/speech-models.ts';
 import { startStack } from '../support/stack.ts';
 import { SLOW_MACHINE } from '../support/timeouts.ts';
-import { tempFolder } from '../support/tiny-models.ts';
+import { addTransformModels, tempFolder } from '../support/tiny-models.ts';
 import { lehrShell } from './lehr-command.ts';
 import { servedApi } from './served-api.ts';
 
@@ -105,6 +105,7 @@ describe('docs/cli.md', () => {
   test('The commands of docs/cli.md work in their order', { tags: ['long'] }, async () => {
     const home = await tempFolder('home');
     const models = await speechModels();
+    await addTransformModels(models);
     const stack = await startStack(server, { LEHR_HOME: home, LEHR_MODELS: models });
     const worker = await stack.worker();
     const { cwd, run: runScript } = await lehrShell({
@@ -125,6 +126,7 @@ describe('docs/cli.md', () => {
     expect(await shell('edit')).toMatch(/masked\.png[\s\S]*wide\.png/);
     const wide = await readFile(join(cwd, 'wide.png'));
     expect([wide.readUInt32BE(16), wide.readUInt32BE(20)]).toEqual([128, 128]);
+    expect(await shell('transform')).toMatch(/picture +128x128: larger\.png/);
     expect(await shell('file')).toMatch(/^job_\w+ succeeded in/);
     expect(await shell('speech')).toMatch(
       /^.*a red circle on a blue background.*\njob_\w+ succeeded in [\s\S]*: spoken.png\n/i,
@@ -149,6 +151,7 @@ describe('docs/cli.md', () => {
       'later',
       'hires',
       'edit',
+      'transform',
       'file',
       'speech',
       'script',

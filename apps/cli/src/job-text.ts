@@ -18,6 +18,8 @@ export function stateText({ status, queue, progress, metrics, error }: Job): str
   }
 }
 
+const SCORE_DIGITS = 4;
+
 /** A job in several lines. `files` are the paths of the saved pictures and replace their links. */
 export function jobText(job: Job, files: readonly string[] = []): string {
   const { id, type, model, attempt, output, error, metrics, metadata, nodes = [] } = job;
@@ -28,8 +30,12 @@ export function jobText(job: Job, files: readonly string[] = []): string {
   }
   for (const { id: node, status, type: kind } of nodes) lines.push([`node ${node}`, `${kind}, ${status}`]);
   for (const [i, { url, width, height, seed }] of (output?.images ?? []).entries()) {
-    lines.push(['picture', `${width}x${height}, seed ${seed}: ${files[i] ?? url}`]);
+    const drawn = seed === undefined ? '' : `, seed ${seed}`;
+    lines.push(['picture', `${width}x${height}${drawn}: ${files[i] ?? url}`]);
   }
+  const [labels = []] = type === 'picture-transform' ? (output?.labels ?? []) : [];
+  for (const { label, score } of labels)
+    lines.push(['label', `${score.toFixed(SCORE_DIGITS)} ${plain(label)}`]);
   if (output?.text !== undefined) lines.push(['text', plain(output.text)]);
   if (error) lines.push(['error', `${error.code}${error.retryable ? ' (a retry may succeed)' : ''}`]);
   for (const [name, value] of Object.entries(metadata)) lines.push([plain(name), plain(value)]);

@@ -44,6 +44,7 @@ export type {
   Model,
   NewKey,
   NodeState,
+  PictureTransformInput,
   Preview,
   Progress,
   Queue,

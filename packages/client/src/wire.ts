@@ -42,6 +42,7 @@ export type TextClassificationInput = Schemas['TextClassificationInput'];
 export type TextEmbeddingInput = Schemas['TextEmbeddingInput'];
 export type TextPair = Schemas['TextPair'];
 export type TextToImageInput = Schemas['TextToImageInput'];
+export type PictureTransformInput = Schemas['PictureTransformInput'];
 export type TokenClassificationInput = Schemas['TokenClassificationInput'];
 export type Traffic = Schemas['Traffic'];
 export type Usage = Schemas['Usage'];

@@ -30,6 +30,7 @@ import { deployVersion } from './rollouts/deploy.ts';
 import { listRollouts } from './rollouts/list.ts';
 import { submit } from './submit.ts';
 import { transcribe } from './transcribe.ts';
+import { transform } from './transform.ts';
 import { tune } from './tune.ts';
 import { watch } from './watch.ts';
 
@@ -37,6 +38,7 @@ import { watch } from './watch.ts';
 export const COMMANDS: readonly Command[] = [
   submit,
   edit,
+  transform,
   transcribe,
   embed,
   classify,
