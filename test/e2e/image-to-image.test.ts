@@ -7,8 +7,8 @@ import type { Job } from '../../packages/shared/src/index.ts';
 import { unpackFixture } from '../support/diffusion-fixtures.ts';
 import { pictureFile, pixelData } from '../support/picture-file.ts';
 import { startRedis, type TestRedis } from '../support/redis.ts';
-import { type Stack, startStack } from '../support/stack.ts';
-import { tinyModels } from '../support/tiny-models.ts';
+import { newTenant, type Stack, startStack } from '../support/stack.ts';
+import { addCheckedModel, addTransformModels, SORTS, tinyModels } from '../support/tiny-models.ts';
 
 let server: TestRedis;
 beforeAll(async () => {
@@ -168,6 +168,92 @@ async function expectEdit(stack: Stack, job: Job): Promise<string> {
   expect(changed.filter((i) => !isInDisc(i))).toEqual([]);
   expect(changed.length).toBeGreaterThan(1000);
   return pixelData(file);
+}
+
+test('Pictures are enlarged, marked, cut out and labelled, and drawn ones are checked as the model and the key say', async () => {
+  const models = await tinyModels();
+  await addTransformModels(models);
+  await addCheckedModel(models, { mode: 'mark' });
+  const stack = await startStack(server, { LEHR_MODELS: models });
+  const transform = async (model: string, input: object = {}, asker = stack): Promise<Job> => {
+    const image = dataUri(await speckled());
+    const body = { type: 'picture-transform', model, input: { image, ...input } };
+    const response = await asker.ask('POST', '/v1/jobs', body);
+    expect(response.status, await response.clone().text()).toBe(202);
+    return (await response.json()) as Job;
+  };
+  const draw = (asker: Stack, n = 1): Promise<Job> => asker.post({ seed: 4, n }, { model: 'checked' });
+  const worker = stack.worker();
+  const [blurs, refuses] = await Promise.all(
+    ['blur', 'refuse'].map((safety) => newTenant(stack, { safety })),
+  );
+  const jobs = {
+    larger: await transform('sharp'),
+    scaled: await transform('sharp', { scale: 1.5, output_format: 'jpeg' }),
+    mask: await transform('marks'),
+    cutout: await transform('marks', { output: 'cutout', output_format: 'webp' }),
+    labels: await transform('sorts', { top_k: 2 }),
+    marked: await draw(stack, 2),
+    blurred: await draw(blurs),
+    refused: await draw(refuses),
+  };
+  await worker;
+  const larger = Buffer.from(await fileOf(stack, jobs.larger.id));
+  expect(pictureFile(larger)).toEqual({ format: 'png', size: '128x128' });
+  expect(larger.toString('latin1')).toContain('"model":"sharp@1","scale":2');
+  expect(await sharp(await fileOf(stack, jobs.scaled.id)).metadata()).toMatchObject({
+    format: 'jpeg',
+    width: 96,
+    height: 96,
+  });
+  expect(await sharp(await fileOf(stack, jobs.mask.id)).metadata()).toMatchObject({ channels: 1, width: 64 });
+  expect(await sharp(await fileOf(stack, jobs.cutout.id)).metadata()).toMatchObject({
+    format: 'webp',
+    hasAlpha: true,
+  });
+  const labelled = await stack.over(jobs.labels.id);
+  expect(labelled).toMatchObject({ model: 'sorts@1', metrics: { batch_size: 1 } });
+  const [[best, second]] = labelled.output?.labels ?? [[]];
+  expect(SORTS).toContain(best.label);
+  expect(best.score).toBeGreaterThanOrEqual(second.score);
+  await expectChecked(stack, jobs, blurs, refuses);
+});
+
+async function expectChecked(
+  stack: Stack,
+  { marked, blurred, refused }: Record<'marked' | 'blurred' | 'refused', Job>,
+  blurs: Stack,
+  refuses: Stack,
+): Promise<void> {
+  const { output } = await stack.over(marked.id);
+  const flagged = { flagged: true, label: expect.stringMatching(SORTS.join('|')), score: expect.any(Number) };
+  expect(output?.images).toMatchObject([
+    { seed: 4, safety: flagged },
+    { seed: 5, safety: flagged },
+  ]);
+  const [drawn, hidden] = await Promise.all(
+    [await fileOf(stack, marked.id), await fileOf(blurs, blurred.id)].map((file) => sharp(file).stats()),
+  );
+  expect((await blurs.over(blurred.id)).output?.images).toMatchObject([{ safety: flagged }]);
+  expect(hidden.sharpness).toBeLessThan(drawn.sharpness / 4);
+  const failed = await refuses.over(refused.id);
+  expect(failed).toMatchObject({
+    status: 'failed',
+    output: null,
+    error: { code: 'unsafe-picture', retryable: false },
+  });
+  const openai = await refuses.ask('POST', '/v1/images/generations', { model: 'checked', prompt: 'a cat' });
+  expect(openai.status).toBe(400);
+  expect(await openai.json()).toMatchObject({ error: { code: 'content_policy_violation' } });
+  const unchecked = await refuses.ask('POST', '/v1/jobs', {
+    type: 'text-to-image',
+    model: 'tiny',
+    input: { prompt: 'a cat' },
+  });
+  expect(unchecked.status).toBe(403);
+  // The key's setting holds for a repeated job, too.
+  const again = await refuses.ask('POST', `/v1/jobs/${refused.id}/retry`, {});
+  expect((await refuses.over(((await again.json()) as Job).id)).error?.code).toBe('unsafe-picture');
 }
 
 test('A workflow refines the picture of an earlier node, and is deleted with both', {

@@ -774,6 +774,14 @@ export interface components {
              * @description Of a picture with `denoising_end`: its latent as a safetensors file, signed as `url` is.
              */
             readonly latent_url?: string | undefined;
+            /** @description What the check of the picture says, where the operator has it checked. */
+            readonly safety?: {
+                /** @description Whether it was found unsafe. */
+                readonly flagged: boolean;
+                /** @description The unsafe label with the highest score. */
+                readonly label: string;
+                readonly score: number;
+            } | undefined;
             /** Format: date-time */
             readonly expires_at: string;
         };
@@ -818,7 +826,7 @@ export interface components {
         };
         readonly JobError: {
             /** @enum {string} */
-            readonly code: "invalid-request" | "unauthenticated" | "forbidden" | "not-found" | "model-not-found" | "method-not-allowed" | "too-slow" | "conflict" | "gone" | "too-large" | "unsupported-media" | "invalid-input" | "idempotency-mismatch" | "rate-limited" | "overloaded" | "unavailable" | "hold-expired" | "internal" | "engine-crashed" | "engine-failed" | "numeric-error" | "out-of-memory" | "model-unavailable" | "storage-failed" | "attempts-exhausted" | "run-too-long" | "deadline-exceeded" | "invalid-audio" | "node-failed";
+            readonly code: "invalid-request" | "unauthenticated" | "forbidden" | "not-found" | "model-not-found" | "method-not-allowed" | "too-slow" | "conflict" | "gone" | "too-large" | "unsupported-media" | "invalid-input" | "idempotency-mismatch" | "rate-limited" | "overloaded" | "unavailable" | "hold-expired" | "internal" | "engine-crashed" | "engine-failed" | "numeric-error" | "out-of-memory" | "model-unavailable" | "storage-failed" | "attempts-exhausted" | "run-too-long" | "deadline-exceeded" | "invalid-audio" | "unsafe-picture" | "node-failed";
             readonly title: string;
             readonly detail: string;
             /** @description Whether the same job may succeed when it is posted again. */
@@ -848,7 +856,7 @@ export interface components {
             readonly denoise: number;
             /** @description Decoding latents into pixels, including the wait for the decoder. */
             readonly decode: number;
-            /** @description Encoding pixels into files. */
+            /** @description Encoding pixels into files; with `safety`, also their check. */
             readonly encode: number;
             /** @description Writing the files to the store. */
             readonly upload: number;
@@ -2282,6 +2290,11 @@ export interface components {
              * @enum {string}
              */
             readonly max_priority: "interactive" | "standard" | "bulk";
+            /**
+             * @description What is done with pictures of this key that are found unsafe; null: as the model says. A less strict mode than that of the model counts only where models.yaml allows it (`safety.keys: any`). Of a model that has nothing to check pictures with, the key draws none, unless it is `off`.
+             * @enum {string|null}
+             */
+            readonly safety: "off" | "mark" | "blur" | "refuse" | null;
             /** @description The tenant's share against other tenants with waiting jobs of the same class and group. */
             readonly weight: number;
         };
@@ -2342,6 +2355,11 @@ export interface components {
                  * @enum {string}
                  */
                 readonly max_priority?: ("interactive" | "standard" | "bulk") | undefined;
+                /**
+                 * @description What is done with pictures of this key that are found unsafe; null: as the model says. A less strict mode than that of the model counts only where models.yaml allows it (`safety.keys: any`). Of a model that has nothing to check pictures with, the key draws none, unless it is `off`.
+                 * @enum {string|null}
+                 */
+                readonly safety?: ("off" | "mark" | "blur" | "refuse" | null) | undefined;
                 /** @description The tenant's share against other tenants with waiting jobs of the same class and group. */
                 readonly weight?: number | undefined;
             } | undefined;
@@ -2405,6 +2423,11 @@ export interface components {
                  * @enum {string}
                  */
                 readonly max_priority?: ("interactive" | "standard" | "bulk") | undefined;
+                /**
+                 * @description What is done with pictures of this key that are found unsafe; null: as the model says. A less strict mode than that of the model counts only where models.yaml allows it (`safety.keys: any`). Of a model that has nothing to check pictures with, the key draws none, unless it is `off`.
+                 * @enum {string|null}
+                 */
+                readonly safety?: ("off" | "mark" | "blur" | "refuse" | null) | undefined;
                 /** @description The tenant's share against other tenants with waiting jobs of the same class and group. */
                 readonly weight?: number | undefined;
             } | undefined;
@@ -2484,7 +2507,7 @@ export interface components {
                 readonly type: "text-to-image" | "speech-to-text" | "speech-to-image" | "text-embedding" | "text-classification" | "fill-mask" | "token-classification" | "picture-transform" | "workflow";
                 readonly model: string;
                 /** @enum {string} */
-                readonly code: "invalid-request" | "unauthenticated" | "forbidden" | "not-found" | "model-not-found" | "method-not-allowed" | "too-slow" | "conflict" | "gone" | "too-large" | "unsupported-media" | "invalid-input" | "idempotency-mismatch" | "rate-limited" | "overloaded" | "unavailable" | "hold-expired" | "internal" | "engine-crashed" | "engine-failed" | "numeric-error" | "out-of-memory" | "model-unavailable" | "storage-failed" | "attempts-exhausted" | "run-too-long" | "deadline-exceeded" | "invalid-audio" | "node-failed";
+                readonly code: "invalid-request" | "unauthenticated" | "forbidden" | "not-found" | "model-not-found" | "method-not-allowed" | "too-slow" | "conflict" | "gone" | "too-large" | "unsupported-media" | "invalid-input" | "idempotency-mismatch" | "rate-limited" | "overloaded" | "unavailable" | "hold-expired" | "internal" | "engine-crashed" | "engine-failed" | "numeric-error" | "out-of-memory" | "model-unavailable" | "storage-failed" | "attempts-exhausted" | "run-too-long" | "deadline-exceeded" | "invalid-audio" | "unsafe-picture" | "node-failed";
                 readonly title: string;
                 readonly attempts: number;
                 /** Format: date-time */

@@ -112,6 +112,7 @@ export {
   type Verdict,
   verdictOf,
 } from './contracts/rollouts/evidence.ts';
+export * from './contracts/safety.ts';
 export * from './contracts/scale.ts';
 export * from './contracts/speech-to-text.ts';
 export * from './contracts/text.ts';
@@ -180,6 +181,7 @@ export {
   type Starts,
 } from './fleet/starting.ts';
 export { claimStore, otherStore, type UsedStore } from './fleet/store-identity.ts';
+export { companionRef, companionsOf, versionsOf } from './models/companions.ts';
 export {
   OPTIMIZATIONS,
   type Optimization,

@@ -16,6 +16,7 @@ import {
   type NodePicture,
   pictureReference,
   type Registry,
+  type SafetyMode,
   type SpeechToTextInput,
   type TextItem,
   type TextJobType,
@@ -43,6 +44,7 @@ import {
   type MediaParts,
 } from './media-input.ts';
 import { priceOf, priceOfSpeech, priceOfTransform } from './price.ts';
+import { safetyFields } from './safety-fields.ts';
 
 /** Prices that are the same for every version of a model. */
 const NO_FLEET: readonly WorkerStatus[] = [];
@@ -58,6 +60,8 @@ export interface ResolveContext extends MediaContext {
   readonly fleet: readonly WorkerStatus[];
   /** Of the caller. */
   readonly keyId: string;
+  /** What the caller's key says of unsafe pictures. */
+  readonly safety: SafetyMode | null;
   /** By model. */
   readonly rollouts: ReadonlyMap<string, StoredRollout>;
 }
@@ -124,7 +128,12 @@ async function resolvePicture(
     model: formatModelRef(ref),
     queue: groupQueueName(group),
     cost: priceOf(input, group, fleet, model),
-    input: { ...input, ...(image && { image: image.source }), ...(mask && { mask: mask.source }) },
+    input: {
+      ...input,
+      ...(image && { image: image.source }),
+      ...(mask && { mask: mask.source }),
+      ...safetyFields(model, context.safety),
+    },
     attachments: [image, mask].flatMap((each) => each?.attached ?? []),
     rollout: share?.(priceOf(input, group, NO_FLEET, model)),
   };

@@ -6,6 +6,7 @@ import {
   LehrError,
   parseGroupQueueName,
   type Registry,
+  type SafetyMode,
   toObjectKey,
 } from '@lehr/shared';
 import type { ObjectStore } from '@lehr/shared/objects';
@@ -13,6 +14,7 @@ import { isTerminal, type JobRecord } from '@lehr/shared/records';
 import { z } from 'zod';
 import type { Attachment } from './media-input.ts';
 import type { Resolution } from './resolve.ts';
+import { safetyFields } from './safety-fields.ts';
 
 interface RetryParts {
   readonly registry: Registry;
@@ -48,11 +50,14 @@ export async function resolveRetry(
   { registry, store }: RetryParts,
   id: JobId,
   { of }: RetryRequest,
+  safety: SafetyMode | null,
 ): Promise<Resolution> {
   const { tenant, type, model, queue, cost, input, webhook, hook_events } = of;
   const same = { type, model, queue, cost, webhook, hook_events, retried_from: of.id };
   const group = parseGroupQueueName(queue);
-  if (group) registry.resolve(group.task, model, 0);
+  const offered = group && registry.resolve(group.task, model, 0);
+  // As the key and the model say now.
+  const checked = { safety: undefined, ...(offered && safetyFields(offered.model, safety)) };
   const copied: Record<string, unknown> = {};
   const attachments: Attachment[] = [];
   for (const field of ['audio', 'image', 'mask', 'texts']) {
@@ -65,7 +70,7 @@ export async function resolveRetry(
     attachments.push({ key, copyOf, size: found?.bytes ?? 0 });
     copied[field] = { ...sent, key };
   }
-  return { ...same, input: { ...input, ...copied }, attachments };
+  return { ...same, input: { ...input, ...checked, ...copied }, attachments };
 }
 
 /** Sent inside a request. Files that were uploaded belong to no job. */

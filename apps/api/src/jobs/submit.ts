@@ -150,15 +150,16 @@ async function priceJob(
 
 async function resolve(
   parts: SubmitParts,
-  { tenant, keyId }: Caller,
+  { tenant, keyId, limits }: Caller,
   job: JobId,
   request: JobRequest | RetryRequest,
   inlineAudio: MediaContext['inlineAudio'],
 ): Promise<Resolution> {
-  if (request.type === 'retry') return resolveRetry(parts, job, request);
+  if (request.type === 'retry') return resolveRetry(parts, job, request, limits.safety);
   const rollouts = await parts.rollouts.recent();
   const fleet = await parts.fleet.workers();
-  const context = { tenant, keyId, job, name: 'audio', inlineAudio, fleet, rollouts };
+  const { safety } = limits;
+  const context = { tenant, keyId, safety, job, name: 'audio', inlineAudio, fleet, rollouts };
   return request.type === 'workflow' || request.type === 'speech-to-image'
     ? resolveWorkflow(parts, context, request)
     : resolveWork(parts, context, request);

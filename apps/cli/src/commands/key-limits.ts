@@ -38,6 +38,11 @@ export const limitKey = defineCommand({
       value: 'CLASS',
       help: 'The most urgent class of its jobs: interactive, standard or bulk.',
     },
+    safety: {
+      type: 'string',
+      value: 'MODE',
+      help: 'Unsafe pictures of the key: off, mark, blur or refuse; none: as the model says.',
+    },
     weight: count("The tenant's share of the engine, against other tenants."),
   },
   run: async ({ values, positionals: [id], terminal, json, client }) => {
@@ -46,10 +51,12 @@ export const limitKey = defineCommand({
       return text === undefined ? [] : [[field, text === 'none' ? null : numberOf(option, text)] as const];
     });
     const priority = values['max-priority'] as KeyLimits['max_priority'] | undefined;
+    const { safety } = values;
     const weight = numberOf('weight', values.weight);
     const limits: NonNullable<KeyChange['limits']> = {
       ...Object.fromEntries(counts),
       ...(priority !== undefined && { max_priority: priority }),
+      ...(safety !== undefined && { safety: safety === 'none' ? null : (safety as KeyLimits['safety']) }),
       ...(weight !== undefined && { weight }),
     };
     if (Object.keys(limits).length === 0) throw usageError('no limit is given, such as --max-jobs 100');

@@ -9,7 +9,9 @@ import { lehr } from '../wire/lehr.ts';
 import { changeOf, fieldsOf, LIMIT_NAMES, type LimitFields, type LimitName } from './limits-form.ts';
 
 const words = texts.admin.keys;
-const CLASSES = Object.keys(words.classes) as (keyof typeof words.classes)[];
+/** Limits that are one of several words. */
+const CHOICES = { max_priority: words.classes, safety: words.safety } as const;
+const isChoice = (name: LimitName): name is keyof typeof CHOICES => name in CHOICES;
 /** What the API takes at least; a share of a whole has two places. */
 const STEPS: Partial<Record<LimitName, number>> = {
   cost_per_minute_s: 0.001,
@@ -103,11 +105,11 @@ function LimitField({ name, fields, problem }: LimitFieldProps) {
       <label class="field-name" for={id}>
         {words.field[name]}
       </label>
-      {name === 'max_priority' ? (
+      {isChoice(name) ? (
         <select id={id} value={value} onChange={(event) => set(event.currentTarget.value)}>
-          {CLASSES.map((each) => (
+          {Object.entries(CHOICES[name]).map(([each, text]) => (
             <option key={each} value={each}>
-              {words.classes[each]}
+              {text}
             </option>
           ))}
         </select>

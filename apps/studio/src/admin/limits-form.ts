@@ -22,5 +22,6 @@ export function changeOf(limits: KeyLimits, fields: LimitFields): KeyChange['lim
 
 function valueFor(name: LimitName, text: string): string | number | null {
   if (name === 'max_priority') return text;
-  return text === '' ? null : Number(text);
+  if (text === '') return null;
+  return name === 'safety' ? text : Number(text);
 }

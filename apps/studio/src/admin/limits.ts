@@ -13,6 +13,7 @@ export const SHOWN_DEFAULTS: Readonly<KeyLimits> = {
   max_stored_mb: 10_000,
   upload_mb_per_day: 50_000,
   max_priority: 'interactive',
+  safety: null,
   weight: 1,
 };
 
@@ -30,6 +31,6 @@ export function limitsOf(limits: KeyLimits): string {
 function inWords(name: keyof KeyLimits, value: string | number): string {
   const { limit } = texts.admin.keys;
   if (name === 'max_backlog_share') return `${Math.round(Number(value) * 100)} % ${limit[name]}`;
-  if (name === 'max_priority' || name === 'weight') return `${limit[name]} ${value}`;
+  if (name === 'max_priority' || name === 'safety' || name === 'weight') return `${limit[name]} ${value}`;
   return `${value} ${limit[name]}`;
 }

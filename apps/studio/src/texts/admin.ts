@@ -116,6 +116,7 @@ export const admin = {
       max_stored_mb: 'MB stored',
       upload_mb_per_day: 'MB uploaded a day',
       max_priority: 'at most',
+      safety: 'unsafe pictures:',
       weight: 'weight',
     },
     field: {
@@ -128,9 +129,17 @@ export const admin = {
       max_stored_mb: 'Megabytes stored',
       upload_mb_per_day: 'Megabytes uploaded a day',
       max_priority: 'Most urgent class',
+      safety: 'Unsafe pictures',
       weight: 'Share of the engine (weight)',
     },
     classes: { interactive: 'interactive', standard: 'standard', bulk: 'bulk' },
+    safety: {
+      '': 'as the model says',
+      off: 'not checked',
+      mark: 'marked',
+      blur: 'blurred',
+      refuse: 'refused',
+    },
   },
   deadLetters: {
     lead: 'Jobs that failed for good, newest first, and what no process could read.',

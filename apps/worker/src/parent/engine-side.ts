@@ -124,6 +124,11 @@ export class EngineSide implements JobRunner {
     return this.#supervisor.models.served;
   }
 
+  /** Those of them that jobs are claimed for. */
+  get offered(): readonly OpenedModel[] {
+    return this.#served.offered;
+  }
+
   /** Models of a changed models.yaml are opened and closed while the engine runs. */
   wantModels(models: readonly ModelToOpen[]): void {
     this.#supervisor.models.want(models);
@@ -137,6 +142,7 @@ export class EngineSide implements JobRunner {
       models: this.#supervisor.models,
       usesModel: (ref) => this.#runs.usesModel(ref),
       lastUse: (ref) => this.#lastUses.get(ref),
+      companions: (ref) => this.#entries.companions(ref),
     };
   }
 
@@ -218,7 +224,7 @@ export class EngineSide implements JobRunner {
   ended(run: JobRun, end: JobState | undefined): void {
     this.#opened.ended(run, end);
     if (this.#parts.modelBytes !== undefined)
-      this.#lastUses.set(run.record.model, this.#parts.clock.monotonic());
+      for (const ref of run.models) this.#lastUses.set(ref, this.#parts.clock.monotonic());
     this.#spans?.ended(run, end);
   }
 

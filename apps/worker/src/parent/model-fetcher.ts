@@ -11,6 +11,7 @@ import {
   type Registry,
   type Task,
   toLehrError,
+  versionsOf,
   WakeUp,
 } from '@lehr/shared';
 import {
@@ -120,15 +121,13 @@ export class ModelFetcher {
 
   async #readRegistry(): Promise<void> {
     const { registry, tasks, settings } = this.#options;
-    const offered = registry.models.filter(({ task }) => tasks.includes(task));
-    const hasOwnFolders = offered.some(({ versions }) => versions.some(({ source }) => source === undefined));
-    const wanted = offered.flatMap(({ name, versions }) =>
-      versions.flatMap((version) => {
-        const fields = sourceOf(version);
-        const folder = versionFolder(version, { models: '', cache: settings.cache });
-        return fields ? [{ ref: `${name}@${version.version}`, fields, folder }] : [];
-      }),
-    );
+    const offered = versionsOf(registry, tasks);
+    const hasOwnFolders = offered.some(({ version }) => version.source === undefined);
+    const wanted = offered.flatMap(({ version, ref }) => {
+      const fields = sourceOf(version);
+      const folder = versionFolder(version, { models: '', cache: settings.cache });
+      return fields ? [{ ref, fields, folder }] : [];
+    });
     const missing: WantedModel[] = [];
     for (const model of wanted) {
       if (!(await readManifest(model.folder))) missing.push(model);

@@ -106,6 +106,8 @@ function countEnd(metrics: Metrics<'worker'>, run: JobRun, end: JobState): void 
   metrics.requests.inc({ ...labels, outcome: end });
   metrics.queueTime.observe({ ...labels, class: run.record.priority }, run.queuedMs / 1000, run.record.trace);
   if (run.stopReason?.kind === 'failed') countFailure(metrics, run.record.queue, run.stopReason.code);
+  if (run instanceof PictureRun)
+    for (const verdict of run.outcomes) metrics.safetyPictures.inc({ ...labels, verdict });
   if (end !== 'succeeded') return;
   if (run instanceof PictureRun) countPictures(metrics, run, labels);
   if (run instanceof SpeechRun) countSpeech(metrics, run, labels);
@@ -136,10 +138,13 @@ function countPictures(
   run: PictureRun,
   labels: { model: string; version: string },
 ): void {
-  for (const { times } of run.pictures) {
+  for (const { times, checkMs } of run.pictures) {
     const { submittedAt, engine, encodedAt, uploadedAt } = times;
     metrics.images.inc(labels);
-    metrics.inferencePostprocess.observe(labels, (encodedAt - submittedAt - engine.decodedAt) / 1000);
+    metrics.inferencePostprocess.observe(
+      labels,
+      (encodedAt - submittedAt - engine.decodedAt - checkMs) / 1000,
+    );
     metrics.upload.observe(labels, (uploadedAt - encodedAt) / 1000);
     metrics.inferenceCompute.observe({ ...labels, stage: 'text' }, engine.textMs / 1000);
     metrics.inferenceCompute.observe({ ...labels, stage: 'decode' }, engine.decodeMs / 1000);

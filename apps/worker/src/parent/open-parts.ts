@@ -9,6 +9,7 @@ import {
   type Settings,
   systemClock,
   type Task,
+  versionsOf,
 } from '@lehr/shared';
 import { createEgress, parseAllowList } from '@lehr/shared/egress';
 import { cacheSettings, type ModelPlaces, versionFolder } from '@lehr/shared/model-cache';
@@ -149,33 +150,32 @@ const fetchMediaFrom = (store: ObjectStore, config: WorkerConfig) =>
     },
   });
 
-/** The models that a worker opens: every version of each model of its tasks. */
-export function modelsToOpen(registry: Registry, tasks: readonly Task[], places: ModelPlaces): ModelToOpen[] {
-  return registry.models
-    .filter((model) => tasks.includes(model.task))
-    .flatMap((model) =>
-      model.versions.map((version): ModelToOpen => {
-        const location = {
-          ref: `${model.name}@${version.version}`,
-          folder: versionFolder(version, places),
-          ...(version.tuned && { tuned: version.tuned }),
-        };
-        if (model.task === 'diffusion') {
-          const { width, height } = model.defaults;
-          return { ...location, task: 'diffusion', warmUp: { width, height } };
-        }
-        const variant = model.variant && { variant: model.variant };
-        if (model.task !== 'transform') return { ...location, task: model.task, ...variant };
-        const { task, result, scale, input, labels } = model;
-        return {
-          ...location,
-          ...variant,
-          task,
-          result,
-          scale,
-          ...(input && { input }),
-          ...(labels && { labels }),
-        };
-      }),
-    );
-}
+/** The models that a worker of these tasks opens. */
+export const modelsToOpen = (
+  registry: Registry,
+  tasks: readonly Task[],
+  places: ModelPlaces,
+): ModelToOpen[] =>
+  versionsOf(registry, tasks).map(({ model, version, ref }): ModelToOpen => {
+    const location = {
+      ref,
+      folder: versionFolder(version, places),
+      ...(version.tuned && { tuned: version.tuned }),
+    };
+    if (model.task === 'diffusion') {
+      const { width, height } = model.defaults;
+      return { ...location, task: 'diffusion', warmUp: { width, height } };
+    }
+    const variant = model.variant && { variant: model.variant };
+    if (model.task !== 'transform') return { ...location, task: model.task, ...variant };
+    const { task, result, scale, input, labels } = model;
+    return {
+      ...location,
+      ...variant,
+      task,
+      result,
+      scale,
+      ...(input && { input }),
+      ...(labels && { labels }),
+    };
+  });

@@ -31,6 +31,8 @@ export interface ResidentEngine {
   usesModel(ref: string): boolean;
   /** When a job of this model ended here last, by the monotonic clock. */
   lastUse(ref: string): number | undefined;
+  /** The models that jobs of this one need, too. */
+  companions(ref: string): readonly string[];
 }
 
 export interface ResidencyOptions {
@@ -179,7 +181,11 @@ export class Residency {
 
   #isInUse(ref: string): boolean {
     const { engine, isClaiming } = this.#options;
-    return engine.usesModel(ref) || isClaiming(ref);
+    if (engine.usesModel(ref) || isClaiming(ref)) return true;
+    // A job that is being claimed will need it.
+    return engine.models.places.some(
+      ({ model }) => engine.companions(model.ref).includes(ref) && isClaiming(model.ref),
+    );
   }
 
   /** The jobs that wait for each model. Of other workers, only when jobs wait for a model that is not loaded here. */
@@ -195,7 +201,12 @@ export class Residency {
       const known = found.get(ref) ?? { jobs: 0, oldestMs: 0 };
       found.set(ref, { jobs: known.jobs + jobs, oldestMs: Math.max(known.oldestMs, waitedMs) });
     }
-    const waiting = this.#memory.add(found, sawAllHeads(), clock.monotonic());
+    const own = this.#memory.add(found, sawAllHeads(), clock.monotonic());
+    const waiting = new Map(own);
+    // What a model needs is loaded for its jobs.
+    for (const [ref, wait] of own) {
+      for (const companion of engine.companions(ref)) waiting.set(companion, wait);
+    }
     const isMissing = engine.models.places.some(
       ({ model, state }) => state === 'known' && waiting.has(model.ref),
     );

@@ -56,7 +56,7 @@ export class Worker {
         ...(parts.audio.decoderProblem !== undefined && { audio_problem: parts.audio.decoderProblem }),
         ...(engineSide.lastError && { last_error: engineSide.lastError }),
         jobs: this.activeJobs,
-        models: modelStatus(engineSide.models),
+        models: modelStatus(engineSide.offered),
         unavailable: unavailableStatus(engineSide.unavailable, parts.whyNotFetched),
         ...(this.#residency && { residency: this.#residency.status }),
         lanes: engineSide.lanes,

@@ -43,6 +43,7 @@ export const ERROR_CODES = {
   'run-too-long': { status: 504, title: 'Ran too long', retryable: false },
   'deadline-exceeded': { status: 504, title: 'Deadline passed', retryable: true },
   'invalid-audio': { status: 422, title: 'Not readable audio', retryable: false },
+  'unsafe-picture': { status: 422, title: 'The picture was refused', retryable: false },
   'node-failed': { status: 500, title: 'A node of the workflow failed', retryable: false },
 } as const satisfies Record<string, CodeFacts>;
 

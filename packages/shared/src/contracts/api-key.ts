@@ -1,6 +1,7 @@
 /** API keys, as an administrator creates and reads them. */
 import { z } from 'zod';
 import { PRIORITY_CLASSES } from './job.ts';
+import { SAFETY_MODES } from './safety.ts';
 
 /**
  * What a key may do. `admin` covers the whole installation: keys of any tenant, and the admin pages. `scale` is for what starts and
@@ -61,6 +62,14 @@ export const KeyLimitsSchema = z
         'The most urgent class of its jobs. A request for a more urgent one is refused; a job without a class gets `standard`, or ' +
         'this class if it is less urgent.',
     }),
+    safety: z
+      .enum(SAFETY_MODES)
+      .nullable()
+      .meta({
+        description:
+          'What is done with pictures of this key that are found unsafe; null: as the model says. A less strict mode than that of the model counts only ' +
+          'where models.yaml allows it (`safety.keys: any`). Of a model that has nothing to check pictures with, the key draws none, unless it is `off`.',
+      }),
     weight: z.number().min(0.01).max(100).meta({
       description: "The tenant's share against other tenants with waiting jobs of the same class and group.",
     }),
@@ -79,6 +88,7 @@ export const DEFAULT_LIMITS: KeyLimits = {
   max_stored_mb: 10_000,
   upload_mb_per_day: 50_000,
   max_priority: 'interactive',
+  safety: null,
   weight: 1,
 };
 

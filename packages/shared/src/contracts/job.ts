@@ -1,6 +1,7 @@
 /** The job as a caller sees it. The API serves these schemas, and its OpenAPI document is made from them. */
 import { z } from 'zod';
 import { ERROR_CODES, type ErrorCode } from '../base/errors.ts';
+import { SafetyVerdictSchema } from './safety.ts';
 import { TranscriptSchema } from './speech-to-text.ts';
 import { TEXT_JOB_TYPES } from './text.ts';
 import { TextOutputSchema } from './text-output.ts';
@@ -62,7 +63,7 @@ export const TimingsSchema = z
     decode: z
       .number()
       .meta({ description: 'Decoding latents into pixels, including the wait for the decoder.' }),
-    encode: z.number().meta({ description: 'Encoding pixels into files.' }),
+    encode: z.number().meta({ description: 'Encoding pixels into files; with `safety`, also their check.' }),
     upload: z.number().meta({ description: 'Writing the files to the store.' }),
   })
   .meta({ id: 'Timings' });
@@ -178,6 +179,9 @@ export const ImageSchema = z
     seed: z.int().optional().meta({ description: 'Of a picture that was drawn.' }),
     latent_url: z.url().optional().meta({
       description: 'Of a picture with `denoising_end`: its latent as a safetensors file, signed as `url` is.',
+    }),
+    safety: SafetyVerdictSchema.optional().meta({
+      description: 'What the check of the picture says, where the operator has it checked.',
     }),
     expires_at: z.iso.datetime(),
   })

@@ -4,6 +4,7 @@ import { HiresRequestSchema, HiresSchema } from './hires.ts';
 import { MAX_MEDIA_REFERENCE, MediaSourceSchema } from './media-source.ts';
 import { editInputFields, editRequestFields } from './picture-edit.ts';
 import { PROMPT_SYNTAXES } from './prompts/weighted-prompt.ts';
+import { SAFETY_MODES } from './safety.ts';
 
 /** All samplers of Lehr. The registry says which of them a model offers. */
 export const SAMPLER_NAMES = [
@@ -189,6 +190,8 @@ export const TextToImageInputSchema = z.strictObject({
   denoising_end: z.number().positive().lt(1).optional(),
   hires: HiresSchema.optional(),
   ...editInputFields,
+  /** What is done with a picture that is found unsafe; absent where pictures are not checked. */
+  safety: z.enum(SAFETY_MODES).exclude(['off']).optional(),
 });
 export type TextToImageInput = z.output<typeof TextToImageInputSchema>;
 

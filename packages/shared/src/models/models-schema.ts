@@ -2,7 +2,8 @@
 import { z } from 'zod';
 import { DIFFUSION_FAMILIES } from '../contracts/diffusion-family.ts';
 import { SLUG } from '../contracts/group.ts';
-import { MAX_SCALE, TRANSFORM_RESULTS } from '../contracts/picture-transform.ts';
+import { MAX_SCALE, TRANSFORM_RESULTS, type TransformResult } from '../contracts/picture-transform.ts';
+import { SAFETY_MODES } from '../contracts/safety.ts';
 import { MAX_TEXTS, TEXT_JOB_TYPES } from '../contracts/text.ts';
 import { ClipSkipSchema, PromptSyntaxSchema, SamplerNameSchema } from '../contracts/text-to-image.ts';
 import { parseSource, VARIANT } from './cache/source.ts';
@@ -86,6 +87,20 @@ const graphVariant = z
   .regex(/^_[a-z0-9_]{1,32}$/, 'must be the ending of a file name, such as _quantized')
   .optional();
 
+/** Another model of the file, as `name` or `name@version`. Every worker of the model that names it has it open, too. */
+const companion = z.string().min(1).max(200);
+
+const SafetySchema = z.strictObject({
+  /** Classifies the pictures. */
+  model: companion,
+  mode: z.enum(SAFETY_MODES).default('off'),
+  /** A picture is unsafe when one of these labels has at least the score `threshold`. */
+  labels: z.array(z.string().min(1).max(200)).min(1).default(['nsfw']),
+  threshold: z.number().positive().max(1).default(0.5),
+  /** Which modes the `safety` of an API key may be, beside the same or a stricter one. */
+  keys: z.enum(['stricter', 'any']).default('stricter'),
+});
+
 const DiffusionModelSchema = z.strictObject({
   ...shape,
   task: z.literal('diffusion'),
@@ -119,6 +134,9 @@ const DiffusionModelSchema = z.strictObject({
     .partial()
     .prefault({}),
   samplers: z.array(SamplerNameSchema).min(1).optional(),
+  safety: SafetySchema.optional(),
+  /** Models that `hires.upscaler` may name. */
+  upscalers: z.array(companion).default([]),
 });
 
 const WhisperModelSchema = z.strictObject({
@@ -198,6 +216,23 @@ const TransformModelSchema = z
     if (labels !== undefined && result !== 'class') fault('labels', 'are for models that give a class');
   });
 
+interface CompanionText {
+  readonly wanted: string;
+  /** What it must give. */
+  readonly result: TransformResult;
+  /** Where it is written in the entry. */
+  readonly path: readonly (string | number)[];
+}
+
+/** The other models that the workers of a model need. */
+export const companionsIn = ({
+  safety,
+  upscalers,
+}: Pick<DiffusionModelText, 'safety' | 'upscalers'>): readonly CompanionText[] => [
+  ...(safety ? [{ wanted: safety.model, result: 'class' as const, path: ['safety', 'model'] }] : []),
+  ...upscalers.map((wanted, i) => ({ wanted, result: 'picture' as const, path: ['upscalers', i] })),
+];
+
 /** The content of models.yaml. */
 export const ModelsFileSchema = z
   .strictObject({
@@ -222,6 +257,17 @@ export const ModelsFileSchema = z
     for (const [i, { name }] of models.entries()) take(name, `name of models.${i}`, 'models', i, 'name');
     for (const [i, { name, aliases }] of models.entries()) {
       for (const [j, alias] of aliases.entries()) take(alias, `alias of ${name}`, 'models', i, 'aliases', j);
+    }
+    for (const [i, model] of models.entries()) {
+      if (model.task !== 'diffusion') continue;
+      for (const { wanted, result, path } of companionsIn(model)) {
+        const [name, version] = wanted.split('@');
+        const found = models.find((each) => each.name === name);
+        const hasVersion = version === undefined || found?.versions.some((each) => each.version === version);
+        if (found?.task === 'transform' && found.result === result && hasVersion) continue;
+        const message = `"${wanted}" is no model here of the task transform with the result ${result}`;
+        context.addIssue({ code: 'custom', path: ['models', i, ...path], message });
+      }
     }
   });
 

@@ -29,6 +29,7 @@ import {
   PRIORITY_CLASSES,
   ProgressSchema,
 } from '../contracts/job.ts';
+import { SafetyVerdictSchema } from '../contracts/safety.ts';
 import { TranscriptSchema } from '../contracts/speech-to-text.ts';
 import { LabelScoreSchema, StoredTextOutputSchema } from '../contracts/text-output.ts';
 import { PromptLengthsSchema } from '../contracts/text-to-image.ts';
@@ -95,6 +96,8 @@ const StoredImageSchema = z.object({
   seed: z.int().optional(),
   /** The key of its latent, when it stopped early. */
   latent: z.string().optional(),
+  /** Of a picture that was checked. */
+  safety: SafetyVerdictSchema.optional(),
 });
 export type StoredImage = z.output<typeof StoredImageSchema>;
 

@@ -31,6 +31,28 @@ test('A field that a worker refuses is reported under the name it has in the Ope
   });
 });
 
+test('A picture that was found unsafe is a refusal as OpenAI makes it, which its clients do not repeat', () => {
+  const error = {
+    code: 'unsafe-picture',
+    title: 'The picture was refused',
+    detail: 'The picture was found unsafe (nsfw, 0.98) and is not given out.',
+    retryable: false,
+  };
+  const ended = new JobEndedError('failed', { id: 'job_1' as JobId, state: 'failed', error } as JobRecord);
+  expect(openaiRefusal(ended)).toMatchObject({
+    status: 400,
+    body: {
+      error: {
+        type: 'invalid_request_error',
+        code: 'content_policy_violation',
+        param: null,
+        job_id: 'job_1',
+      },
+    },
+    headers: { 'x-should-retry': 'false' },
+  });
+});
+
 test('A job that failed on its input without naming a field is a bad request without a param', () => {
   expect(openaiRefusal(failed())).toMatchObject({ status: 400, body: { error: { param: null } } });
 });

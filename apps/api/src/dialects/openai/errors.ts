@@ -99,6 +99,8 @@ function jobEnded(error: JobEndedError): OpenAiRefusal {
   switch (error.code) {
     case 'invalid-audio':
       return refusal(error, callerError(400, 'invalid_value'), 'file', job);
+    case 'unsafe-picture':
+      return { ...refusal(error, callerError(400, 'content_policy_violation'), null, job), headers };
     case 'too-large':
       return refusal(error, factsOf('too-large'), 'file', job);
     case 'invalid-input':

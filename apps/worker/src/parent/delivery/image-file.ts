@@ -21,6 +21,8 @@ type Provenance = {
   readonly model: string;
   /** Of a picture of which a part was drawn. */
   readonly masked?: boolean;
+  /** Of a picture that was found unsafe. */
+  readonly blurred?: boolean;
 };
 
 export interface Pixels {

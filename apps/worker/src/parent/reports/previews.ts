@@ -46,7 +46,7 @@ export class Previews {
 
   /** Sets whether a client follows this job. */
   follow(run: JobRun, isWatched: boolean): void {
-    if (!isWatched) this.#followed.delete(run);
+    if (!isWatched || run.hidesPreviews) this.#followed.delete(run);
     else if (!this.#followed.has(run)) this.#followed.set(run, { ...NEVER_PUBLISHED });
   }
 

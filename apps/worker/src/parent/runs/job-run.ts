@@ -87,6 +87,16 @@ export abstract class JobRun implements Attempt {
   /** The fields that `succeed` writes into the record, once the job is done. */
   abstract successFields(worker: string): Move['fields'];
 
+  /** Whether nobody may see its pictures before they are done. */
+  get hidesPreviews(): boolean {
+    return false;
+  }
+
+  /** `name@version` of the models whose graphs it runs. */
+  get models(): readonly string[] {
+    return [this.record.model];
+  }
+
   get lease(): LeaseToken {
     return this.claim.token;
   }

@@ -18,19 +18,20 @@ import type { ChargeAudio } from './charge.ts';
 import type { JobRun } from './job-run.ts';
 import type { FetchMedia } from './media-source.ts';
 import { type PictureParts, PictureRun } from './picture-run.ts';
+import { openSafety } from './safety.ts';
 import type { ModelEntries } from './served-models.ts';
 import { SpeechRun } from './speech-run.ts';
 import { type CostOfRows, checkType, type FetchTexts, type TextInput, TextRun } from './text-run.ts';
 import type { TextPart } from './transcript-builder.ts';
 import { TransformRun } from './transform-run.ts';
 
-export interface RunParts extends Omit<PictureParts, 'guidance'> {
+export interface RunParts extends Omit<PictureParts, 'guidance' | 'companions' | 'safety'> {
   readonly audio: AudioProcessor;
   readonly fetchMedia: FetchMedia;
   readonly fetchTexts: FetchTexts;
   readonly chargeAudio: ChargeAudio;
   readonly costOf: CostOfRows;
-  readonly entries: Pick<ModelEntries, 'find'>;
+  readonly entries: Pick<ModelEntries, 'find' | 'companions' | 'checker'>;
   /** The models that this worker has open. */
   readonly models: readonly OpenedModel[];
   /** Called for each part of a job's text that is final. */
@@ -44,8 +45,15 @@ export interface RunParts extends Omit<PictureParts, 'guidance'> {
 export function newRun(claim: Claim, record: JobRecord, claimedAt: number, parts: RunParts): JobRun {
   if (record.type === 'text-to-image') {
     const input = inputOf(record, TextToImageInputSchema);
-    const guidance = guidanceOf(parts.entries.find(record.model));
-    return new PictureRun(claim, record, claimedAt, input, { ...parts, guidance });
+    const { entries, models } = parts;
+    const entry = entries.find(record.model);
+    const safety = input.safety && openSafety(input.safety, entry, entries.checker(record.model), models);
+    return new PictureRun(claim, record, claimedAt, input, {
+      ...parts,
+      guidance: guidanceOf(entry),
+      companions: entries.companions(record.model),
+      safety,
+    });
   }
   if (record.type === 'speech-to-text') {
     const input = inputOf(record, SpeechToTextInputSchema);

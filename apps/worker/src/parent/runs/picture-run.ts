@@ -5,11 +5,13 @@ import {
   type GuidanceKind,
   groupQueueName,
   type JobMetrics,
+  LehrError,
   type Progress,
   type PromptLengths,
   parseGroupQueueName,
   passesOf,
   rowsPerSample,
+  type SafetyVerdict,
   seedOfSample,
   stepsMade,
   type TextToImageInput,
@@ -18,13 +20,27 @@ import {
 import type { Claim } from '@lehr/shared/queue';
 import type { JobRecord, Move, StoredImage } from '@lehr/shared/records';
 import { inPart } from '@lehr/shared/tracing';
-import type { DiffusionSample, PromptCuts, PromptSizes, SampleId } from '../../engine/protocol/messages.ts';
+import type {
+  DiffusionSample,
+  PromptCuts,
+  PromptSizes,
+  SampleId,
+  TransformedMessage,
+} from '../../engine/protocol/messages.ts';
 import { encodeImage } from '../delivery/image-file.ts';
 import type { OutputStore } from '../delivery/output-store.ts';
 import { type Edit, openEdit, type Pixels, type ReadField } from './edit.ts';
 import { JobRun, type SampleResult, type SampleRun } from './job-run.ts';
 import type { FetchMedia } from './media-source.ts';
 import type { PictureReader } from './picture-reader.ts';
+import {
+  blurredPicture,
+  newCheck,
+  type Safety,
+  type SafetyCheck,
+  type SafetyOutcome,
+  verdictOf,
+} from './safety.ts';
 import { deviceMsOf, type PictureTimes, timingsOf, totalOf } from './timeline.ts';
 
 interface Picture {
@@ -33,6 +49,18 @@ interface Picture {
   readonly batchSize: number;
   readonly cuts: PromptCuts;
   readonly sizes: PromptSizes;
+  /** How long its check took. */
+  readonly checkMs: number;
+}
+
+type Finished = Extract<SampleResult, { type: 'finished' }>;
+
+/** A drawn picture that is being checked. */
+interface CheckedPicture extends SafetyCheck {
+  readonly index: number;
+  readonly drawn: Finished;
+  /** On this process's monotonic clock. */
+  readonly since: number;
 }
 
 interface PictureSample extends SampleRun {
@@ -51,12 +79,21 @@ export interface PictureParts {
   readonly guidance: GuidanceKind;
   /** Reads the checkpoints of a job, by the index of the picture. */
   readonly readCheckpoints: (record: JobRecord) => Promise<ReadonlyMap<number, Uint8Array>>;
+  /** Absent: its pictures are not checked. */
+  readonly safety?: Safety | undefined;
+  /** The models that jobs of its model need, too. */
+  readonly companions: readonly string[];
 }
 
 export class PictureRun extends JobRun {
-  readonly samples: readonly PictureSample[];
+  readonly #pictureSamples: readonly PictureSample[];
+  readonly #safety: Safety | undefined;
+  readonly #companions: readonly string[];
+  #checks: readonly CheckedPicture[] = [];
+  /** What became of the pictures that were checked. */
+  readonly outcomes: SafetyOutcome[] = [];
   readonly #input: TextToImageInput;
-  readonly #store: OutputStore;
+  readonly #outputs: OutputStore;
   readonly #clock: Clock;
   readonly #fetchMedia: FetchMedia;
   readonly #pictures: PictureParts['pictures'];
@@ -73,12 +110,14 @@ export class PictureRun extends JobRun {
   ) {
     super(claim, record, claimedAt);
     this.#input = input;
-    this.#store = parts.store;
+    this.#outputs = parts.store;
     this.#clock = parts.clock;
     this.#fetchMedia = parts.fetchMedia;
     this.#pictures = parts.pictures;
     this.#readCheckpoints = parts.readCheckpoints;
-    this.samples = Array.from({ length: input.n }, (_, index) => ({
+    this.#safety = parts.safety;
+    this.#companions = parts.companions;
+    this.#pictureSamples = Array.from({ length: input.n }, (_, index) => ({
       request: sampleOf(record, input, index),
       rows: rowsPerSample(input.guidance, parts.guidance),
       submittedAt: claimedAt,
@@ -88,8 +127,22 @@ export class PictureRun extends JobRun {
     }));
   }
 
+  /** Those of pictures come first, so that their indices stay. */
+  get samples(): readonly SampleRun[] {
+    return [...this.#pictureSamples, ...this.#checks];
+  }
+
+  override get models(): readonly string[] {
+    return [this.record.model, ...this.#companions];
+  }
+
+  /** A preview is not checked. */
+  override get hidesPreviews(): boolean {
+    return this.#safety !== undefined && this.#safety.mode !== 'mark';
+  }
+
   get firstRows(): number {
-    return this.samples.reduce((sum, { rows }) => sum + rows, 0);
+    return this.#pictureSamples.reduce((sum, { rows }) => sum + rows, 0);
   }
 
   override get fetchesInput(): boolean {
@@ -97,30 +150,30 @@ export class PictureRun extends JobRun {
   }
 
   get isDone(): boolean {
-    return this.samples.every(({ picture }) => picture);
+    return this.#pictureSamples.every(({ picture }) => picture);
   }
 
   get progress(): Progress {
-    const step = this.samples.reduce((sum, sample) => sum + sample.step, 0);
-    const steps = this.samples.reduce((sum, sample) => sum + sample.steps, 0);
+    const step = this.#pictureSamples.reduce((sum, sample) => sum + sample.step, 0);
+    const steps = this.#pictureSamples.reduce((sum, sample) => sum + sample.steps, 0);
     const fraction = Math.round((step / steps) * 1000) / 1000;
     return { fraction, stage: step < steps ? 'denoise' : 'decode', step, steps };
   }
 
   /** The pictures stored so far, with their times. */
   get pictures(): readonly Picture[] {
-    return this.samples.flatMap(({ picture }) => (picture ? [picture] : []));
+    return this.#pictureSamples.flatMap(({ picture }) => (picture ? [picture] : []));
   }
 
   async begin(): Promise<readonly SampleRun[]> {
     if (this.#input.image) this.#edit = await openEdit(this.#input, this.#readField);
-    for (const sample of this.samples) sample.request = { ...sample.request, ...this.#edit?.start };
+    for (const sample of this.#pictureSamples) sample.request = { ...sample.request, ...this.#edit?.start };
     const checkpoints = await this.#readCheckpoints(this.record);
-    for (const [index, sample] of this.samples.entries()) {
+    for (const [index, sample] of this.#pictureSamples.entries()) {
       const checkpoint = checkpoints.get(index);
       if (checkpoint) sample.checkpoint = checkpoint;
     }
-    return this.samples;
+    return this.#pictureSamples;
   }
 
   readonly #readField: ReadField = async (field, decode, file) => {
@@ -139,23 +192,59 @@ export class PictureRun extends JobRun {
   };
 
   async addResult(sample: SampleRun, result: SampleResult): Promise<readonly SampleRun[]> {
+    if (result.type === 'transformed') return this.#checked(sample, result);
     if (result.type !== 'finished')
       throw new Error(`A picture ended as ${result.type}. This is a bug in Lehr.`);
-    const index = this.samples.indexOf(sample as PictureSample);
-    const { request, submittedAt } = this.samples[index];
-    const { pixels: data, latent, batchSize, cuts, sizes, timings } = result;
+    const index = this.#pictureSamples.indexOf(sample as PictureSample);
+    if (!this.#safety) {
+      await this.#store(index, result, 0);
+      return [];
+    }
+    const since = this.#clock.monotonic();
+    const whole = await this.#whole(pixelsOf(result), async (pixels) => pixels);
+    const check = { ...(await newCheck(this.record, this.#safety, whole)), index, drawn: result, since };
+    this.#checks = [...this.#checks, check];
+    return [check];
+  }
+
+  async #checked(sample: SampleRun, result: TransformedMessage): Promise<readonly SampleRun[]> {
+    const check = this.#checks.find((each) => each === sample);
+    const safety = this.#safety;
+    if (!check || !safety) throw new Error('A check ended that was not begun. This is a bug in Lehr.');
+    this.#checks = this.#checks.filter((each) => each !== check);
+    const verdict = verdictOf(result, safety);
+    const { label, score, flagged } = verdict;
+    this.outcomes.push(flagged ? OUTCOMES[safety.mode] : 'safe');
+    if (flagged && safety.mode === 'refuse') {
+      const message = `The picture was found unsafe (${label}, ${score.toFixed(2)}) and is not given out.`;
+      throw new LehrError('unsafe-picture', message);
+    }
+    await this.#store(check.index, check.drawn, this.#clock.monotonic() - check.since, verdict);
+    return [];
+  }
+
+  async #store(index: number, drawn: Finished, checkMs: number, safety?: SafetyVerdict): Promise<void> {
+    const { request, submittedAt } = this.#pictureSamples[index];
+    const { batchSize, cuts, sizes, timings } = drawn;
+    const isBlurred = safety?.flagged && this.#safety?.mode === 'blur';
     const { file, width, height } = await inPart(this.span, 'encode file', () =>
-      this.#finished({ data, width: result.width, height: result.height }, request),
+      this.#whole(pixelsOf(drawn), async (pixels) => {
+        const shown = isBlurred ? await blurredPicture(pixels) : pixels;
+        const embedded = { ...this.#embedded(request), ...(isBlurred && { blurred: true }) };
+        return { file: await encodeImage(shown, this.#input.output_format, embedded), ...shown };
+      }),
     );
     const encodedAt = this.#clock.monotonic();
     const key = this.outputKey(`${index}.${file.extension}`);
+    // The latent is the picture as it was drawn.
+    const latent = isBlurred ? undefined : drawn.latent;
     const latentKey = latent && this.outputKey(`${index}.safetensors`);
     const { contentType, bytes, sha256 } = await inPart(this.span, 'upload', async () => {
-      if (latent && latentKey) await this.#store.put(this, latentKey, latent, 'application/octet-stream');
-      return this.#store.put(this, key, file.bytes, file.contentType);
+      if (latent && latentKey) await this.#outputs.put(this, latentKey, latent, 'application/octet-stream');
+      return this.#outputs.put(this, key, file.bytes, file.contentType);
     });
     const uploadedAt = this.#clock.monotonic();
-    this.samples[index].picture = {
+    this.#pictureSamples[index].picture = {
       image: {
         key,
         content_type: contentType,
@@ -165,22 +254,19 @@ export class PictureRun extends JobRun {
         sha256,
         seed: request.seed,
         ...(latentKey && { latent: latentKey }),
+        ...(safety && { safety }),
       },
       times: { submittedAt, engine: timings, encodedAt, uploadedAt },
       batchSize,
       cuts,
       sizes,
+      checkMs,
     };
-    return [];
   }
 
-  /** The file of a drawn picture, and the size of that. */
-  #finished(drawn: Pixels, request: DiffusionSample) {
-    const encode = async (pixels: Pixels) => {
-      const file = await encodeImage(pixels, this.#input.output_format, this.#embedded(request));
-      return { file, width: pixels.width, height: pixels.height };
-    };
-    return this.#edit ? this.#edit.finish(drawn, encode) : encode(drawn);
+  /** A drawn picture with what an edit keeps. */
+  #whole<Result>(drawn: Pixels, use: (pixels: Pixels) => Promise<Result>): Promise<Result> {
+    return this.#edit ? this.#edit.finish(drawn, use) : use(drawn);
   }
 
   /** What the file says of its making. */
@@ -227,6 +313,10 @@ export class PictureRun extends JobRun {
     return { output: { images: pictures.map(({ image }) => image), ...lengthFields(pictures) }, metrics };
   }
 }
+
+const OUTCOMES = { mark: 'marked', blur: 'blurred', refuse: 'refused' } as const;
+
+const pixelsOf = ({ pixels: data, width, height }: Finished): Pixels => ({ data, width, height });
 
 /** All pictures of a job have its prompts. */
 function lengthFields([{ cuts, sizes }]: readonly Picture[]): PromptLengths {

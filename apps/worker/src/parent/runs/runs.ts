@@ -78,7 +78,7 @@ export class Runs {
 
   /** Whether an active run is of this model (`name@version`). */
   usesModel(ref: string): boolean {
-    return [...this.#runs.keys()].some(({ record }) => record.model === ref);
+    return [...this.#runs.keys()].some(({ models }) => models.includes(ref));
   }
 
   /** Runs a job. Resolves when its end can be written: it is done or stopped, and the engine has no sample of it. Never rejects. */

@@ -1,5 +1,7 @@
 /** The models that jobs of this worker can run on: their entries in models.yaml, and which group queues they serve. */
 import {
+  companionRef,
+  companionsOf,
   formatModelRef,
   type ModelEntry,
   parseGroupQueueName,
@@ -18,7 +20,7 @@ import { USUAL_TOKENS } from './text-run.ts';
 export class ModelEntries {
   readonly #registry: Registry;
   readonly #opened: () => readonly OpenedModel[];
-  #entries: ReadonlyMap<string, ModelEntry> = new Map();
+  #entries: ReadonlyMap<string, Entry> = new Map();
 
   /** `opened`: all models that are open, also those that no job may be claimed for any more. */
   constructor(registry: Registry, opened: () => readonly OpenedModel[]) {
@@ -32,15 +34,39 @@ export class ModelEntries {
     const open = new Set(this.#opened().map(({ ref }) => ref));
     const kept = [...this.#entries].filter(([ref]) => open.has(ref));
     const present = this.#registry.models.flatMap((model) =>
-      model.versions.map(({ version }) => [`${model.name}@${version}`, model] as const),
+      model.versions.map(
+        ({ version }) => [`${model.name}@${version}`, entryOf(this.#registry, model)] as const,
+      ),
     );
     this.#entries = new Map([...kept, ...present]);
   }
 
   /** `ref` is `name@version`. */
   find(ref: string): ModelEntry | undefined {
-    return this.#entries.get(ref);
+    return this.#entries.get(ref)?.model;
   }
+
+  /** `name@version` of the models that jobs of this one need, too. */
+  companions(ref: string): readonly string[] {
+    return this.#entries.get(ref)?.companions ?? [];
+  }
+
+  /** The one of them that checks its pictures. */
+  checker(ref: string): string | undefined {
+    return this.#entries.get(ref)?.checker;
+  }
+}
+
+interface Entry {
+  readonly model: ModelEntry;
+  readonly companions: readonly string[];
+  readonly checker: string | undefined;
+}
+
+function entryOf(registry: Registry, model: ModelEntry): Entry {
+  const safety = model.task === 'diffusion' ? model.safety : undefined;
+  const checker = safety && formatModelRef(companionRef(registry, safety.model));
+  return { model, companions: companionsOf(registry, model), checker };
 }
 
 /**
@@ -70,7 +96,22 @@ export class ServedModels implements LaneDefaults {
    */
   serves(queue: string): boolean {
     const group = parseGroupQueueName(queue);
-    return group !== undefined && this.#tasks.includes(group.task) && this.#find(queue) !== undefined;
+    if (group === undefined || !this.#tasks.includes(group.task)) return false;
+    const model = this.#find(queue);
+    return model !== undefined && this.#hasCompanions(model);
+  }
+
+  /** The models that jobs are claimed for: not those that are open for others only, nor those that lack what they need. */
+  get offered(): readonly OpenedModel[] {
+    return this.#opened().filter((model) => {
+      const task = this.#entries.find(model.ref)?.task;
+      return (task === undefined || this.#tasks.includes(task)) && this.#hasCompanions(model);
+    });
+  }
+
+  #hasCompanions({ ref }: OpenedModel): boolean {
+    const opened = this.#opened();
+    return this.#entries.companions(ref).every((each) => opened.some((model) => model.ref === each));
   }
 
   /** The row cap of a lane until it is measured. */

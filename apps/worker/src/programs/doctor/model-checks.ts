@@ -1,10 +1,19 @@
 /** Checks that the models open on the chosen device, by opening them. */
-import type { Registry, Task } from '@lehr/shared';
+import {
+  companionRef,
+  type DiffusionModelEntry,
+  formatModelRef,
+  type ModelEntry,
+  type Registry,
+  type Task,
+  versionsOf,
+} from '@lehr/shared';
 import { type ModelPlaces, versionFolder } from '@lehr/shared/model-cache';
-import { openFolder } from '../../engine/models/open-folder.ts';
+import { openFolder, optionsOfEntry } from '../../engine/models/open-folder.ts';
 import { onnxRuntime } from '../../engine/runtime/onnx.ts';
 import { AUTO_PROVIDERS, missingLibrary } from '../../engine/runtime/provider-library.ts';
 import type { Provider } from '../../engine/runtime/runtime.ts';
+import { labelProblem } from '../../parent/runs/safety.ts';
 import type { Check } from './check.ts';
 
 export interface DeviceChoice {
@@ -35,37 +44,50 @@ export async function* checkModels(
   tasks: readonly Task[],
   choice: DeviceChoice,
 ): AsyncGenerator<Check, undefined> {
+  const labels = new Map<string, readonly string[]>();
+  for (const { model, version, ref } of versionsOf(registry, tasks)) {
+    const noteLabels = (known: readonly string[]): void => void labels.set(ref, known);
+    yield await openCheck(ref, model, versionFolder(version, places), choice, noteLabels);
+  }
   for (const model of registry.models) {
-    if (!tasks.includes(model.task)) continue;
-    for (const version of model.versions) {
-      const variant = model.task === 'diffusion' ? undefined : model.variant;
-      yield await openCheck(
-        `${model.name}@${version.version}`,
-        model.task,
-        { folder: versionFolder(version, places), variant },
-        choice,
-      );
-    }
+    if (model.task !== 'diffusion' || !model.safety || !tasks.includes(model.task)) continue;
+    const checker = formatModelRef(companionRef(registry, model.safety.model));
+    const known = labels.get(checker);
+    // Where it could not be opened, a check above says so.
+    if (known) yield safetyCheck(model.name, model.safety, checker, known);
   }
 }
 
-interface ModelFolder {
-  readonly folder: string;
-  readonly variant: string | undefined;
+/** Whether the pictures of a model can be found unsafe. */
+function safetyCheck(
+  model: string,
+  { mode, labels, threshold }: NonNullable<DiffusionModelEntry['safety']>,
+  checker: string,
+  known: readonly string[],
+): Check {
+  const name = `safety of ${model}`;
+  const problem = labelProblem(labels, known);
+  if (problem !== undefined) {
+    const advice = 'Set safety.labels of the model in models.yaml.';
+    return { name, state: 'fail', detail: `${checker} ${problem}`, advice };
+  }
+  return { name, state: 'ok', detail: `${mode}; ${checker} finds ${labels.join(', ')} from ${threshold}` };
 }
 
 async function openCheck(
   ref: string,
-  task: Task,
-  { folder, variant }: ModelFolder,
+  model: ModelEntry,
+  folder: string,
   { providers, threads }: DeviceChoice,
+  onLabels: (known: readonly string[]) => void,
 ): Promise<Check> {
   const name = `opens ${ref}`;
-  const options = { providers, ...(threads !== undefined && { threads }), ...(variant && { variant }) };
+  const options = { providers, ...(threads !== undefined && { threads }), ...optionsOfEntry(model) };
   const startedAt = performance.now();
   try {
-    const { graphs, close } = await openFolder(task, folder, onnxRuntime, options);
+    const { graphs, labels, close } = await openFolder(model.task, folder, onnxRuntime, options);
     await close();
+    if (labels) onLabels(labels);
     const seconds = ((performance.now() - startedAt) / 1000).toFixed(1);
     const placed = graphs.map(({ graph, provider }) => `${graph} on ${provider}`).join(', ');
     const detail = `${placed} (${seconds} s)`;

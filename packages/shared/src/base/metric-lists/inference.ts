@@ -88,6 +88,13 @@ export const INFERENCE_METRICS = {
     apps: ['worker'],
     labels: ['model', 'version'],
   },
+  safetyPictures: {
+    name: 'lehr_safety_pictures_total',
+    kind: 'counter',
+    help: 'Pictures that were checked, by verdict: safe, or found unsafe and marked, blurred or refused.',
+    apps: ['worker'],
+    labels: ['model', 'version', 'verdict'],
+  },
   audioSeconds: {
     name: 'lehr_audio_seconds_total',
     kind: 'counter',
