@@ -1,5 +1,7 @@
 /** What people do in the studio: pictures, words, the gallery, and what happens when something fails. */
-import { readFile } from 'node:fs/promises';
+import { readFile, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import type { Page } from 'playwright-core';
 import sharp from 'sharp';
 import { describe, expect, test } from 'vitest';
@@ -9,6 +11,7 @@ import { chromiumPath } from '../support/browser.ts';
 import { testRedis } from '../support/redis.ts';
 import type { Stack } from '../support/stack.ts';
 import { tcpProxy } from '../support/tcp-proxy.ts';
+import { tempFolder } from '../support/tiny-models.ts';
 import { faultsOf } from './look-at.ts';
 import { demoStack, enter, finished, make, openStudio, PROMPT, studioWorld } from './studio-world.ts';
 
@@ -193,6 +196,41 @@ describe.skipIf(!chromiumPath)('the studio', () => {
       height: 320,
     });
     expect(output?.images?.[0]).toMatchObject({ width: 320, height: 320 });
+    expect(complaints).toEqual([]);
+  });
+
+  test('A model that needs a picture says so in the list, and can be chosen once there is one', {
+    tags: ['long'],
+  }, async () => {
+    const models = join(await tempFolder('models'), 'models.yaml');
+    const folder = (path: string): string => fileURLToPath(new URL(`../../${path}`, import.meta.url));
+    const demo = folder('packages/demo-models/models/demo-diffusion');
+    const entries = [
+      ['fine', 'sdxl-refiner', folder('lab/real/diffusion/fixtures/sdxl-refiner')],
+      ['mend', 'sd-inpaint', demo],
+      ['draw', 'sd', demo],
+    ];
+    const lines = entries.map(
+      ([name, family, path]) =>
+        `  - { name: ${name}, task: diffusion, family: ${family}, versions: [{ version: "1", path: ${path} }] }`,
+    );
+    await writeFile(models, `models:\n${lines.join('\n')}\n`);
+    const stack = await demoStack(world.redis, { LEHR_MODELS: models });
+    const { page, complaints } = await openStudio(world.browser);
+    await enter(page, stack);
+    const list = page.getByRole('combobox', { name: 'Model' });
+    expect(await list.inputValue()).toBe('draw');
+    const disabled = list.locator('option:disabled');
+    expect(await disabled.allTextContents()).toEqual([
+      'fine (changes a picture)',
+      'mend (changes a part of a picture)',
+    ]);
+    await pasteFile(page, await readFile(SCENE));
+    await expect.poll(() => disabled.count()).toBe(0);
+    await list.selectOption('mend');
+    await expect.poll(() => page.getByLabel('What I paint').isChecked()).toBe(true);
+    await page.getByRole('link', { name: 'Compare' }).click();
+    expect(await list.locator('option').allTextContents()).toEqual(['draw']);
     expect(complaints).toEqual([]);
   });
 
