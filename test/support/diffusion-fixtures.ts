@@ -191,9 +191,11 @@ export const secondPasses = (
     samples.map(async (first) => {
       const { hires } = first.request;
       if (!hires) return first;
-      const { latent } = first.denoising;
-      const pixels = hires.upscaler === 'lanczos' ? await model.vae.decode(latent, first.request) : undefined;
-      const request = secondRequest(first.request, enlarged(first, pixels));
+      const { width, height } = first.request;
+      const isDecoded = hires.upscaler === 'lanczos';
+      const pixels = isDecoded && (await model.vae.decode(first.denoising.latent, first.request));
+      const picture = pixels ? { pixels, width, height } : undefined;
+      const request = secondRequest(first.request, enlarged(first, picture));
       const size = latentSize(model, request);
       const shape = [model.unet.latentChannels, size.height, size.width] as const;
       const second = new LaneSample(request, model.schedulerConfig, shape, 0, model.conditioning, first);

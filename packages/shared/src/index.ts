@@ -80,7 +80,7 @@ export {
   type TransformGroup,
   type WhisperGroup,
 } from './contracts/group.ts';
-export { type Hires, passesOf } from './contracts/hires.ts';
+export { type Hires, isPlainUpscaler, PLAIN_UPSCALERS, passesOf } from './contracts/hires.ts';
 export * from './contracts/job.ts';
 export * from './contracts/job-event.ts';
 export * from './contracts/job-request.ts';

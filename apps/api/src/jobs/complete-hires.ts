@@ -1,17 +1,42 @@
 /** Fills in the defaults of a second pass and checks it against the limits of its model. */
 import {
+  companionRef,
   type DiffusionModelEntry,
   type FieldProblem,
+  formatModelRef,
   type Hires,
+  isPlainUpscaler,
+  PLAIN_UPSCALERS,
   passesOf,
+  type Registry,
   stepsMade,
   type TextToImageInput,
   type TextToImageRequest,
 } from '@lehr/shared';
+import { refusal } from '../base/field-problems.ts';
 
 const DEFAULT_SCALE = 2;
 /** An interpolated latent is blurred, and its details are drawn anew; enlarged pixels need less. */
-const DEFAULT_STRENGTH = { latent: 0.7, lanczos: 0.4 };
+const DEFAULT_STRENGTH = { latent: 0.7, pixels: 0.4 };
+
+/**
+ * The upscaler that a request names, a model at the version that is open beside the one that draws, as `name@version`. Throws `invalid-input`
+ * for one that the entry of the model that draws does not list.
+ */
+export function resolveUpscaler(
+  registry: Registry,
+  { upscalers }: DiffusionModelEntry,
+  wanted: string,
+): string {
+  if (isPlainUpscaler(wanted)) return wanted;
+  const [, version] = wanted.split('@');
+  const name = registry.named(wanted)?.name;
+  const open = upscalers.map((upscaler) => companionRef(registry, upscaler));
+  const found = open.find((ref) => ref.name === name && ref.version === (version ?? ref.version));
+  if (found) return formatModelRef(found);
+  const detail = `must be one of: ${[...PLAIN_UPSCALERS, ...upscalers].join(', ')}`;
+  throw refusal('invalid-input', [{ pointer: '/input/hires/upscaler', detail }]);
+}
 
 export function completeHires(
   { hires }: TextToImageRequest,
@@ -20,7 +45,7 @@ export function completeHires(
 ): Hires | undefined {
   if (!hires) return undefined;
   const { scale = DEFAULT_SCALE, upscaler = 'latent' } = hires;
-  const strength = hires.strength ?? DEFAULT_STRENGTH[upscaler];
+  const strength = hires.strength ?? DEFAULT_STRENGTH[upscaler === 'latent' ? 'latent' : 'pixels'];
   const enlarged = (side: number): number => Math.round((side * scale) / limits.size_step) * limits.size_step;
   // A Turbo model draws in one step, of which a strength would leave nothing.
   const least = strength > 0 ? Math.ceil(1 / strength) : 1;
@@ -64,9 +89,9 @@ export function hiresProblems(
       `must leave at least one step: ${product}; it is ${strength}`,
     ],
     [
-      upscaler === 'lanczos' && takesPictures === false,
+      upscaler !== 'latent' && takesPictures === false,
       '/upscaler',
-      `is lanczos, which needs a VAE encoder, and the folder of ${name} has none`,
+      `is ${upscaler}, which needs a VAE encoder, and the folder of ${name} has none`,
     ],
   ];
   return rules

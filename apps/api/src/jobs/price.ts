@@ -9,6 +9,7 @@ import {
   formatModelRef,
   type GuidanceKind,
   groupQueueName,
+  isPlainUpscaler,
   passesOf,
   rowsOfTransform,
   rowsPerSample,
@@ -43,7 +44,19 @@ export function priceOf(
     const ownGroup = i === 0 ? group : { ...group, width, height };
     return rowStepsOf(pass, model?.guidance) / rowStepsPerSecond(ownGroup, fleet, costPerPixel);
   });
-  return Math.max(1, Math.round(seconds.reduce((sum, each) => sum + each, 0) * 1000));
+  const ms = seconds.reduce((sum, each) => sum + each, 0) * 1000 + priceOfUpscaler(input, fleet);
+  return Math.max(1, Math.round(ms));
+}
+
+/** Of the model between two passes; 0 without one. */
+function priceOfUpscaler(
+  { width, height, hires, n }: TextToImageInput,
+  fleet: readonly WorkerStatus[],
+): number {
+  if (!hires || isPlainUpscaler(hires.upscaler)) return 0;
+  const [name, version] = hires.upscaler.split('@');
+  const queue = groupQueueName({ task: 'transform', model: { name, version } });
+  return n * priceOfTransform({ result: 'picture' }, { width, height }, fleetIndex(fleet).speed(queue));
 }
 
 /**

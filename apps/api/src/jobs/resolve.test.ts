@@ -1,14 +1,18 @@
 import {
   type DiffusionModelEntry,
   groupQueueName,
+  type Hires,
   newJobId,
   parseGroupQueueName,
   parseRegistry,
+  rowsOfTransform,
   type SamplerName,
   type TextToImageRequest,
+  transformCostMs,
   type WorkerStatus,
 } from '@lehr/shared';
 import { expect, test } from 'vitest';
+import { resolveUpscaler } from './complete-hires.ts';
 import { completeInput } from './complete-input.ts';
 import { priceOf } from './price.ts';
 import { fractionOf, groupOf } from './resolve.ts';
@@ -308,6 +312,35 @@ test('A second pass is twice as large, with the steps of the first and a strengt
   // Of one step, nothing would be left.
   expect(hires({ strength: 0.3 }, {}, 'sd-turbo')).toMatchObject({ steps: 4 });
   expect(completeInput({ prompt: 'x' }, entryOf('sd'))).not.toHaveProperty('hires');
+});
+
+test('The upscaler of a second pass is a model that the entry lists, at the version that workers have open', () => {
+  const registry = parseRegistry(`models:
+    - { name: tiny, task: diffusion, upscalers: [larger], versions: [{ version: "1", path: t }] }
+    - { name: larger, aliases: [big], task: transform, result: picture, scale: 4, versions: [{ version: "1", path: a }, { version: "2", path: b, weight: 2 }] }
+    - { name: other, task: transform, result: picture, versions: [{ version: "1", path: o }] }`);
+  const { model: entry } = registry.resolve('diffusion', 'tiny', 0);
+  const resolved = (wanted: string) => resolveUpscaler(registry, entry, wanted);
+  expect([resolved('latent'), resolved('lanczos')]).toEqual(['latent', 'lanczos']);
+  expect([resolved('larger'), resolved('big'), resolved('larger@2')]).toEqual(Array(3).fill('larger@2'));
+  const detail = 'must be one of: latent, lanczos, larger';
+  for (const wanted of ['other', 'tiny', 'none', 'Latent', 'larger@1']) {
+    expect(() => resolved(wanted)).toThrow(
+      expect.objectContaining({ problems: [{ pointer: '/input/hires/upscaler', detail }] }),
+    );
+  }
+  const hires = { upscaler: 'larger@1' };
+  const input = completeInput({ prompt: 'x', hires }, entry);
+  expect(input.hires).toMatchObject({ upscaler: 'larger@1', strength: 0.4 });
+  // The tiles of the first pass are paid for, of each picture.
+  const price = (upscaler: string) =>
+    priceOf(
+      { ...input, n: 2, hires: { ...hires, ...input.hires, upscaler } as Hires },
+      groupOf(input, model, []),
+      [],
+    );
+  const tiles = 2 * rowsOfTransform('picture', input);
+  expect(price('larger@1') - price('lanczos')).toBe(transformCostMs(tiles));
 });
 
 test('A second pass beyond the limits of its model is refused, and each field is named', () => {

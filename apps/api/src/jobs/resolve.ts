@@ -34,6 +34,7 @@ import { refusal } from '../base/field-problems.ts';
 import { fleetIndex } from '../fleet/fleet-index.ts';
 import { assignVersion, type StoredRollout } from '../rollouts/rollout.ts';
 import { takesPictureSize } from './complete-edit.ts';
+import { resolveUpscaler } from './complete-hires.ts';
 import { completeInput } from './complete-input.ts';
 import { completeTransform } from './complete-transform.ts';
 import {
@@ -118,7 +119,10 @@ async function resolvePicture(
   const { model, ref, share } = resolveModel(parts.registry, context, 'diffusion', request.model);
   const image = await locatePicture(parts, context, 'image', request.input.image);
   const size = takesPictureSize(request.input) ? await image?.size?.() : undefined;
-  const input = completeInput(request.input, model, size);
+  const { hires } = request.input;
+  const upscaler = hires?.upscaler && resolveUpscaler(parts.registry, model, hires.upscaler);
+  const wanted = upscaler ? { ...request.input, hires: { ...hires, upscaler } } : request.input;
+  const input = completeInput(wanted, model, size);
   // No name of a node has a full stop.
   const ofMask = { ...context, name: `${context.name}.mask` };
   const mask = await locatePicture(parts, ofMask, 'mask', request.input.mask);

@@ -148,13 +148,16 @@ export class Engine {
   }
 }
 
-const lanesOf = (parts: EngineParts, beside?: Lanes): Lanes => ({
-  diffusion: new DiffusionLanes(parts, beside?.diffusion),
-  whisper: new WhisperLanes(parts, beside?.whisper),
-  text: new TextLanes(parts, beside?.text),
-  transform: new TransformLanes(parts, beside?.transform),
-  turns: new Turns(),
-});
+function lanesOf(parts: EngineParts, beside?: Lanes): Lanes {
+  const transform = new TransformLanes(parts, beside?.transform);
+  return {
+    diffusion: new DiffusionLanes(parts, transform, beside?.diffusion),
+    whisper: new WhisperLanes(parts, beside?.whisper),
+    text: new TextLanes(parts, beside?.text),
+    transform,
+    turns: new Turns(),
+  };
+}
 
 type TaskLanes = DiffusionLanes | WhisperLanes | TextLanes | TransformLanes;
 

@@ -2,20 +2,43 @@
 import { cp, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { writeTinyDiffusion } from '@lehr/demo-models';
+import { writeTinyDiffusion, writeTinyTransform } from '@lehr/demo-models';
 import { SAMPLER_NAMES, systemClock } from '@lehr/shared';
 import { afterAll, beforeAll, expect, onTestFinished, test, vi } from 'vitest';
 import { encodeLatent } from './diffusion/latent-file.ts';
 import { Engine } from './engine.ts';
-import type { CheckpointSettings, DiffusionSample, FromEngine, SampleId } from './protocol/messages.ts';
+import type {
+  CheckpointSettings,
+  DiffusionSample,
+  FromEngine,
+  SampleId,
+  TransformSample,
+} from './protocol/messages.ts';
+import { onnxRuntime } from './runtime/onnx.ts';
+import type { InferenceRuntime } from './runtime/runtime.ts';
 import { createSimulatedRuntime } from './runtime/simulated.ts';
 
 let folder: string;
+let upscaler: string;
 beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), 'lehr-resume-'));
   await writeTinyDiffusion(folder, { seed: 5, timestepType: 'float32', vaeEncoder: true });
+  upscaler = await mkdtemp(join(tmpdir(), 'lehr-upscaler-'));
+  await writeTinyTransform(upscaler, { result: 'picture', scale: 4 });
 });
-afterAll(() => rm(folder, { recursive: true, force: true }));
+afterAll(async () => {
+  await rm(folder, { recursive: true, force: true });
+  await rm(upscaler, { recursive: true, force: true });
+});
+
+/** Only the graphs of Stable Diffusion are simulated. */
+const runtimeOf = (): InferenceRuntime => {
+  const simulated = createSimulatedRuntime({ pause: () => {} });
+  return {
+    load: (graph, options) =>
+      (graph.path.startsWith(upscaler) ? onnxRuntime : simulated).load(graph, options),
+  };
+};
 
 const SETTINGS: CheckpointSettings = { everySteps: 3, everyMs: 3_600_000, bytesPerS: 1e9 };
 
@@ -37,6 +60,18 @@ const request = (fields: Partial<DiffusionSample> = {}): DiffusionSample => ({
   ...fields,
 });
 
+/** In tiles of a quarter of the pictures. */
+const UPSCALER = {
+  ref: 'up@1',
+  task: 'transform',
+  get folder() {
+    return upscaler;
+  },
+  result: 'picture',
+  scale: 4,
+  input: { width: 32, height: 32 },
+} as const;
+
 type Of<Type extends FromEngine['type']> = Extract<FromEngine, { type: Type }>;
 
 interface OpenEngine {
@@ -48,13 +83,18 @@ interface OpenEngine {
 
 async function open(
   checkpoints: Partial<CheckpointSettings> = {},
-  { from = folder, rowCap = 2, onPost = (_message: FromEngine, _engine: Engine): void => {} } = {},
+  {
+    from = folder,
+    rowCap = 2,
+    withUpscaler = false,
+    onPost = (_message: FromEngine, _engine: Engine): void => {},
+  } = {},
 ): Promise<OpenEngine> {
   const posted: FromEngine[] = [];
   const ofType = <Type extends FromEngine['type']>(type: Type) =>
     posted.filter((message): message is Of<Type> => message.type === type);
   const engine: Engine = new Engine({
-    runtime: createSimulatedRuntime({ pause: () => {} }),
+    runtime: runtimeOf(),
     settings: { providers: ['cpu'], rowCap, checkpoints: { ...SETTINGS, ...checkpoints } },
     clock: systemClock,
     post: (message) => {
@@ -63,6 +103,7 @@ async function open(
     },
   });
   await engine.open({ ref: 'tiny@1', task: 'diffusion', folder: from, warmUp: { width: 64, height: 64 } });
+  if (withUpscaler) await engine.open(UPSCALER);
   const running = engine.run();
   onTestFinished(async () => {
     engine.close();
@@ -290,11 +331,14 @@ test.each([
   ['latent', 'dpmpp_2m_sde_karras'],
   ['lanczos', 'euler_a'],
   ['lanczos', 'unipc'],
+  [UPSCALER.ref, 'ddim'],
+  [UPSCALER.ref, 'euler_a'],
 ] as const)(
   'A picture that grows by %s continues from each checkpoint of both passes, with %s, and is the same',
   async (upscaler, sampler) => {
     const grown = { sampler, steps: 5, hires: { ...HIRES, upscaler }, checkpointAtEnd: true };
-    const first = await open({ everySteps: 1 });
+    const withUpscaler = upscaler === UPSCALER.ref;
+    const first = await open({ everySteps: 1 }, { withUpscaler });
     const [pixels] = await first.draw(request(grown));
     expect(pixels).toHaveLength(128 * 128 * 3);
     const { width, height } = first.ofType('finished')[0];
@@ -312,7 +356,7 @@ test.each([
     const checkpoints = checkpointsOf(first);
     expect(checkpoints.map(({ step }) => step)).toEqual([1, 2, 3, 4, 5, 6, 7, 8, 9]);
 
-    const second = await open();
+    const second = await open({}, { withUpscaler });
     for (const { step, bytes } of checkpoints) {
       const before = second.ofType('stepped').length;
       expect(await second.draw(request({ ...grown, checkpoint: bytes }))).toEqual([pixels]);
@@ -363,6 +407,75 @@ test.each([
   await draw(request({ steps: 3 }));
   expect(ofType('stepped')).toHaveLength(steps + 3);
   expect(ofType('finished')).toHaveLength(1);
+});
+
+const ENLARGED = { steps: 3, hires: { ...HIRES, upscaler: UPSCALER.ref } };
+
+const transformOf = (pixels: Uint8Array): TransformSample => ({
+  id: `picture-${++made}` as SampleId,
+  task: 'transform',
+  model: UPSCALER.ref,
+  lane: `transform.${UPSCALER.ref}`,
+  ...{ pixels, width: 64, height: 64 },
+  topK: 5,
+  maxBatchMates: 99,
+});
+
+test('What a second pass begins at is enlarged in the runs of other jobs, and is the same', async () => {
+  const [alone] = await (await open({}, { withUpscaler: true })).draw(request(ENLARGED));
+  const job = transformOf(picture(7));
+  const sample = request(ENLARGED);
+  let shared = 0;
+  const { engine, ofType, draw } = await open(
+    {},
+    {
+      withUpscaler: true,
+      onPost: (message, running) => {
+        // The first pass is over, and is decoded in the next turns.
+        if (message.type === 'stepped' && message.samples[0].step === 3) running.submit(job);
+        if (message.type === 'running' && message.samples.includes(sample.id) && message.samples.length > 1)
+          shared += 1;
+      },
+    },
+  );
+  engine.submit(transformOf(picture(9)));
+  expect(await draw(sample)).toEqual([alone]);
+  expect(shared).toBeGreaterThan(0);
+  // Progress of a picture that is drawn counts its steps, and nothing else.
+  const ids = ofType('transform-progress').flatMap(({ samples }) => samples.map(({ id }) => id));
+  expect(ids).not.toContain(sample.id);
+  await vi.waitFor(() => expect(ofType('transformed')).toHaveLength(2), 30_000);
+});
+
+test('A picture that leaves while it is enlarged has a checkpoint of its first pass, and one that is cancelled none', async () => {
+  for (const act of ['suspend', 'cancel'] as const) {
+    const sample = request(ENLARGED);
+    const { engine, ofType, draw } = await open(
+      { everySteps: 99 },
+      {
+        withUpscaler: true,
+        onPost: (message, running) => {
+          if (message.type === 'transform-progress' && ofType('canceled').length === 0)
+            running[act](sample.id);
+        },
+      },
+    );
+    engine.submit(sample);
+    await vi.waitFor(() => expect(ofType('canceled')).toHaveLength(1), 30_000);
+    await draw(request({ steps: 2 }));
+    const checkpoints = ofType('checkpoints').flatMap(({ samples }) => samples);
+    expect(checkpoints.map(({ step }) => step)).toEqual(act === 'suspend' ? [3] : []);
+    expect(ofType('finished').map(({ sample: id }) => id)).not.toContain(sample.id);
+  }
+});
+
+test('A second pass whose upscaler is not open, is refused before the first one', async () => {
+  const { engine, ofType } = await open();
+  engine.submit(request(ENLARGED));
+  expect(ofType('failed')).toMatchObject([
+    { failure: { code: 'model-unavailable', problems: [{ pointer: '/input/hires' }] } },
+  ]);
+  expect(ofType('failed')[0].failure.message).toContain('up@1 cannot enlarge: it is not open');
 });
 
 test('A preview of a picture in its second pass shows a step of that', async () => {

@@ -1,8 +1,14 @@
 /** A second pass of a picture: the first one draws it at the size of the job, the second one goes on at a larger size. */
 import { z } from 'zod';
 
-/** How the first pass becomes larger: its latent by bilinear interpolation, or its pixels by Lanczos, which are then encoded again. */
-const UpscalerSchema = z.enum(['latent', 'lanczos']);
+/**
+ * What makes the first pass larger without a model: its latent by bilinear interpolation, or its pixels by Lanczos, which are then encoded
+ * again. Any other upscaler is a model that transforms pictures.
+ */
+export const PLAIN_UPSCALERS = ['latent', 'lanczos'] as const;
+
+export const isPlainUpscaler = (upscaler: string): boolean =>
+  PLAIN_UPSCALERS.some((each) => each === upscaler);
 
 export const HiresRequestSchema = z.strictObject({
   scale: z.number().min(1).max(4).optional().meta({
@@ -16,20 +22,29 @@ export const HiresRequestSchema = z.strictObject({
   }),
   strength: z.number().min(0).max(1).optional().meta({
     description:
-      'How far the second pass may change the picture. Default 0.7 with `latent`, 0.4 with `lanczos`.',
+      'How far the second pass may change the picture. Default 0.7 with `latent`, 0.4 with the others.',
     example: 0.6,
   }),
-  upscaler: UpscalerSchema.optional().meta({
-    description:
-      '`latent` (default) interpolates the latent, which needs a strength above about 0.5. `lanczos` enlarges the pixels and needs a VAE encoder.',
-  }),
+  upscaler: z
+    .string()
+    .min(1)
+    .max(200)
+    .optional()
+    .meta({
+      description:
+        '`latent` (default) interpolates the latent, which needs a strength above about 0.5. `lanczos` enlarges the pixels and needs a VAE ' +
+        "encoder. The name of a model enlarges them with that, and Lanczos makes them exactly as large as wanted; the model's entry lists which " +
+        '`upscalers` it takes.',
+      example: 'lanczos',
+    }),
 });
 
 export const HiresSchema = z.strictObject({
   scale: z.number().min(1).max(4),
   steps: z.int().positive(),
   strength: z.number().positive().max(1),
-  upscaler: UpscalerSchema,
+  /** One of PLAIN_UPSCALERS, or `name@version`. */
+  upscaler: z.string(),
   /** Pixels of the second pass. */
   width: z.int().positive(),
   height: z.int().positive(),

@@ -157,6 +157,19 @@ test.each([
   expect(() => parseRegistry(TWO(first, second))).toThrow(fault);
 });
 
+test.each(['none', 'm', 'depth'])(
+  'An upscaler that makes no pictures is a fault of models.yaml: %s',
+  (name) => {
+    const text = `models:
+    - { name: m, task: diffusion, upscalers: [larger, ${name}], versions: [{ version: "1", path: m }] }
+    - { name: larger, task: transform, result: picture, versions: [{ version: "1", path: l }] }
+    - { name: depth, task: transform, result: mask, versions: [{ version: "1", path: d }] }`;
+    expect(() => parseRegistry(text)).toThrow(
+      `models.0.upscalers.1: "${name}" is no model here of the task transform with the result picture`,
+    );
+  },
+);
+
 const transformOf = (fields: string) =>
   parseRegistry(
     `models: [{ name: m, task: transform, versions: [{ version: "1", path: m }], ${fields} }]`,

@@ -5,7 +5,7 @@
  *   Negative prompt: green
  *   Steps: 20, Sampler: Euler a, Schedule type: Automatic, CFG scale: 7, Seed: 7, Size: 512x512, Model: tiny
  */
-import type { TextToImageInput } from '@lehr/shared';
+import { isPlainUpscaler, type TextToImageInput } from '@lehr/shared';
 import { webUiNames } from './samplers.ts';
 
 /** The keyword in a PNG. */
@@ -30,7 +30,7 @@ export function infotextOf(input: TextToImageInput, seed: number | undefined, mo
     ['Masked area padding', input.only_masked?.padding],
     ['Hires upscale', input.hires?.scale],
     ['Hires steps', input.hires?.steps],
-    ['Hires upscaler', input.hires && (input.hires.upscaler === 'latent' ? 'Latent' : 'Lanczos')],
+    ['Hires upscaler', input.hires && upscalerName(input.hires.upscaler)],
   ];
   const known = fields.flatMap(([field, value]) =>
     value === undefined ? [] : [`${field}: ${quoted(value)}`],
@@ -38,6 +38,10 @@ export function infotextOf(input: TextToImageInput, seed: number | undefined, mo
   const negative = input.negative_prompt === '' ? [] : [`${NEGATIVE} ${input.negative_prompt}`];
   return [input.prompt.trim(), ...negative, known.join(', ')].join('\n').trim();
 }
+
+/** As the web UI writes it, and the name of a model without its version. */
+const upscalerName = (upscaler: string): string =>
+  isPlainUpscaler(upscaler) ? upscaler[0].toUpperCase() + upscaler.slice(1) : upscaler.split('@')[0];
 
 /** As JSON when it has a character that separates fields. */
 const quoted = (value: string | number): string =>

@@ -75,7 +75,9 @@ const hires = {
   enable_hr: flag.meta({ description: 'A second pass at a larger size, with the next fields.' }),
   hr_scale: z.number().min(1).max(4).optional().meta({ description: 'Default: 2.' }),
   hr_second_pass_steps: z.int().min(0).max(1000).optional().meta({ description: '0, or absent: `steps`.' }),
-  hr_upscaler: z.string().max(100).optional().meta({ description: '`Latent` (default) or `Lanczos`.' }),
+  hr_upscaler: z.string().max(200).optional().meta({
+    description: '`Latent` (default), `Lanczos`, or a model that the drawing one lists as its upscaler.',
+  }),
   denoising_strength: denoising_strength.meta({ description: 'With `enable_hr`: of the second pass.' }),
 };
 

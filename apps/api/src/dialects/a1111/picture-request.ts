@@ -4,6 +4,7 @@ import {
   type FieldProblem,
   type JobRequest,
   LehrError,
+  PLAIN_UPSCALERS,
   type Registry,
 } from '@lehr/shared';
 import { refusal } from '../../base/field-problems.ts';
@@ -15,9 +16,6 @@ import type { Edit, WithoutEffect } from './picture-contract.ts';
 import { samplerOf } from './samplers.ts';
 
 const STRENGTH = 0.75;
-/** Of a second pass; the first is the default. */
-const UPSCALERS = ['Latent', 'Lanczos'] as const;
-
 /** `checkpoint` is the model that is wanted. Throws `invalid-input`, and `not-found` and `model-not-found` for what does not exist. */
 export function pictureRequest(
   registry: Registry,
@@ -66,17 +64,13 @@ function clipSkipOf(
 }
 
 function hiresOf({ hr_scale, hr_second_pass_steps, hr_upscaler, denoising_strength }: Edit) {
-  const wanted = (hr_upscaler || UPSCALERS[0]).toLowerCase();
-  const upscaler = UPSCALERS.find((each) => each.toLowerCase() === wanted);
-  if (!upscaler) {
-    const detail = `must be one of: ${UPSCALERS.join(', ')}`;
-    throw refusal('invalid-input', [{ pointer: '/hr_upscaler', detail }]);
-  }
+  // The web UI writes Latent and Lanczos; models have the names that they have here.
+  const plain = PLAIN_UPSCALERS.find((each) => each === hr_upscaler?.toLowerCase());
   return {
     scale: hr_scale,
     steps: hr_second_pass_steps || undefined,
     strength: denoising_strength,
-    upscaler: upscaler === 'Latent' ? ('latent' as const) : ('lanczos' as const),
+    upscaler: plain ?? (hr_upscaler || undefined),
   };
 }
 

@@ -148,8 +148,12 @@ export abstract class ModelLanes<Model extends Opened, Request extends Sample, L
     for (const { model } of this.#models.values()) await model.close();
   }
 
+  protected find(ref: string): Model | undefined {
+    return this.#models.get(ref);
+  }
+
   protected opened(ref: string): Model {
-    const opened = this.#models.get(ref);
+    const opened = this.find(ref);
     if (!opened) throw isNotOpen(ref);
     return opened;
   }

@@ -66,7 +66,8 @@ export interface SecondPass {
   readonly height: number;
   readonly steps: number;
   readonly strength: number;
-  readonly upscaler: 'latent' | 'lanczos';
+  /** `latent`, `lanczos`, or the `name@version` of an open model that enlarges pictures. */
+  readonly upscaler: string;
 }
 
 /** One window of one file. The worker decides where each window begins; the engine sees one window at a time. */

@@ -1,5 +1,5 @@
 /** The diffusion part of the engine: its open models, a lane for each picture size, prompts before and latents after them. */
-import { type Clock, LehrError, toPlainError } from '@lehr/shared';
+import { type Clock, isPlainUpscaler, LehrError, toPlainError } from '@lehr/shared';
 import { closeOnFailure } from '../../folder/open-whole.ts';
 import { weightsDigest } from '../../folder/prepared-manifest.ts';
 import { type EngineParts, ModelLanes, openedModel, tunedSettings } from '../../lanes/model-lanes.ts';
@@ -16,6 +16,7 @@ import { Lane } from './lane.ts';
 import { LaneSample } from './lane-sample.ts';
 import { DecodeQueue, EncodeQueue, PromptQueue } from './sample-queues.ts';
 import { enlarged, refuseSecondPass, secondRequest } from './second-pass.ts';
+import { type Enlarger, type Pixels, Upscales } from './upscales.ts';
 
 interface OpenModel {
   readonly model: DiffusionModel;
@@ -31,10 +32,11 @@ export class DiffusionLanes extends ModelLanes<OpenModel, DiffusionSample, Lane>
   readonly #encodes: EncodeQueue;
   readonly #prompts: PromptQueue;
   readonly #decodes: DecodeQueue;
+  readonly #upscales: Upscales;
   readonly #checkpoints: Checkpoints | undefined;
 
   /** With `beside`, these are further lanes of its open models. */
-  constructor(parts: EngineParts, beside?: DiffusionLanes) {
+  constructor(parts: EngineParts, enlarger: Enlarger, beside?: DiffusionLanes) {
     super(parts, beside);
     const { clock, post, settings } = parts;
     this.#prompts = new PromptQueue({
@@ -56,7 +58,12 @@ export class DiffusionLanes extends ModelLanes<OpenModel, DiffusionSample, Lane>
       clock,
       post,
       vaeOf: (ref) => this.opened(ref).model.vae,
-      onFirstPass: (sample, pixels) => this.#beginSecondPass(sample, pixels),
+      onFirstPass: (sample, pixels) => this.#enlarge(sample, pixels),
+    });
+    this.#upscales = new Upscales({
+      enlarger,
+      post,
+      onEnlarged: (sample, picture) => this.#beginSecondPass(sample, picture),
     });
     const weightsOf = (ref: string): string => this.opened(ref).weights;
     this.#checkpoints = beside
@@ -98,7 +105,7 @@ export class DiffusionLanes extends ModelLanes<OpenModel, DiffusionSample, Lane>
     refuseOtherSize(model.onlySize, request);
     if (request.image) this.#encoder(request);
     if (model.conditioning.readsMask && !request.mask) throw needsMask(request.model);
-    refuseSecondPass(model, request);
+    refuseSecondPass(model, request, this.#upscales);
     const arrivedAt = this.parts.clock.monotonic();
     let sample = newSample(model, request, arrivedAt);
     if (checkpoint && this.#checkpoints) {
@@ -131,19 +138,37 @@ export class DiffusionLanes extends ModelLanes<OpenModel, DiffusionSample, Lane>
     else this.#decodes.submit(sample);
   }
 
-  /** Never throws: what the second pass cannot do is a failure of its sample. */
-  #beginSecondPass(first: LaneSample, pixels?: Uint8Array): void {
+  #enlarge(first: LaneSample, pixels: Uint8Array): void {
+    const { width, height, hires } = first.request;
+    const picture = { pixels, width, height };
+    if (hires && !isPlainUpscaler(hires.upscaler))
+      this.#orFail(first, () => this.#upscales.submit(first, picture, hires.upscaler));
+    else this.#beginSecondPass(first, picture);
+  }
+
+  #beginSecondPass(first: LaneSample, picture?: Pixels): void {
     const { request, arrivedAt } = first;
-    try {
+    this.#orFail(first, () => {
       const { model } = this.opened(request.model);
-      const second = newSample(model, secondRequest(request, enlarged(first, pixels)), arrivedAt, first);
+      const second = newSample(model, secondRequest(request, enlarged(first, picture)), arrivedAt, first);
       this.#changeLane(second);
       if (second.denoising.needsPicture) this.#encodes.submit(second);
       else this.#join(second);
+    });
+  }
+
+  /** Never throws: what cannot be done for a sample is its failure. */
+  #orFail({ request }: LaneSample, act: () => void): void {
+    try {
+      act();
     } catch (error) {
       const failure = toPlainError(error, 'engine-failed');
       this.parts.post({ type: 'failed', sample: request.id, failure });
     }
+  }
+
+  override cancel(id: SampleId): boolean {
+    return this.#upscales.cancel(id) || super.cancel(id);
   }
 
   #changeLane({ request: { id, lane } }: LaneSample): void {
@@ -152,7 +177,7 @@ export class DiffusionLanes extends ModelLanes<OpenModel, DiffusionSample, Lane>
 
   /** Posts a checkpoint of a sample, if it has made steps. */
   checkpoint(id: SampleId): void {
-    const places = [...this.lanes, this.#decodes];
+    const places = [...this.lanes, this.#decodes, this.#upscales];
     const sample = places.map((place) => place.find(id)).find((found) => found);
     if (sample) this.#checkpoints?.leaving(sample);
   }

@@ -1,5 +1,5 @@
 /** The second pass of a sample with `hires`: a sample of its own that begins at the first one's result and goes on in the lane of its size. */
-import { LehrError } from '@lehr/shared';
+import { isPlainUpscaler, LehrError } from '@lehr/shared';
 import type { DiffusionSample, SecondPass } from '../../protocol/messages.ts';
 import { resizePixels, resizeValues } from '../../values/resize.ts';
 import { type DiffusionModel, refuseOtherSize } from '../folder/diffusion-folder.ts';
@@ -7,6 +7,7 @@ import { encoderOf } from '../folder/open-picture-input.ts';
 import { encodeLatent } from '../latent-file.ts';
 import { checkRun } from '../samplers/index.ts';
 import type { LaneSample } from './lane-sample.ts';
+import type { Pixels, Upscales } from './upscales.ts';
 
 type Beginning = Pick<DiffusionSample, 'image' | 'latent'>;
 
@@ -20,9 +21,9 @@ export function secondRequest(
 }
 
 /** What the second pass begins at, made of the first one's pixels, else of its latent. */
-export function enlarged({ request, denoising }: LaneSample, pixels?: Uint8Array): Beginning {
+export function enlarged({ request, denoising }: LaneSample, picture?: Pixels): Beginning {
   const to = wanted(request.hires);
-  if (pixels) return { image: resizePixels(pixels, request, to, 'lanczos') };
+  if (picture) return { image: resizePixels(picture.pixels, picture, to, 'lanczos') };
   const [channels, height, width] = denoising.shape;
   const size = { height: (to.height * height) / request.height, width: (to.width * width) / request.width };
   const values = resizeValues(denoising.latent, denoising.shape, size);
@@ -31,13 +32,18 @@ export function enlarged({ request, denoising }: LaneSample, pixels?: Uint8Array
 }
 
 /** Throws LehrError naming /input/hires, before the first pass is made, when the model cannot make the second one. */
-export function refuseSecondPass(model: DiffusionModel, request: DiffusionSample): void {
+export function refuseSecondPass(
+  model: DiffusionModel,
+  request: DiffusionSample,
+  upscales: Pick<Upscales, 'check'>,
+): void {
   const { hires, sampler: name } = request;
   if (!hires) return;
   const { steps, strength, upscaler } = hires;
   try {
     refuseOtherSize(model.onlySize, hires);
-    if (upscaler === 'lanczos') encoderOf(request.model, model.pictureInput, hires);
+    if (upscaler !== 'latent') encoderOf(request.model, model.pictureInput, hires);
+    if (!isPlainUpscaler(upscaler)) upscales.check(upscaler);
     checkRun({ name, config: model.schedulerConfig, steps, strength });
   } catch (error) {
     if (!(error instanceof LehrError)) throw error;

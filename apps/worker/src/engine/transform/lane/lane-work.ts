@@ -1,16 +1,16 @@
 /** One picture in a lane: which of its rows have run, and when. */
-import type { TransformedMessage, TransformSample } from '../../protocol/messages.ts';
+import type { FromEngine, TransformedMessage, TransformSample } from '../../protocol/messages.ts';
 import type { PictureSize } from '../../values/resize.ts';
 import type { RowOutput } from '../transform-graph.ts';
 import type { Work } from '../work.ts';
 import type { RowSample } from './choose-rows.ts';
 
-/** Called in place of posting the result, for a picture that is no job's result. */
-export type OnTransformed = (message: TransformedMessage) => void;
+/** Called in place of posting the end of a picture, for one that another task goes on with. */
+export type OnEnd = (end: TransformedMessage | Extract<FromEngine, { type: 'failed' }>) => void;
 
 export class LaneWork implements RowSample {
   readonly request: TransformSample;
-  readonly onEnd: OnTransformed | undefined;
+  readonly onEnd: OnEnd | undefined;
   readonly #work: Work;
   readonly #arrivedAt: number;
   readonly #level: number;
@@ -27,7 +27,7 @@ export class LaneWork implements RowSample {
   constructor(
     request: TransformSample,
     work: Work,
-    { level, now, onEnd }: { readonly level: number; readonly now: number; readonly onEnd?: OnTransformed },
+    { level, now, onEnd }: { readonly level: number; readonly now: number; readonly onEnd?: OnEnd },
   ) {
     this.request = request;
     this.onEnd = onEnd;

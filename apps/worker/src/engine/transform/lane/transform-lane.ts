@@ -14,7 +14,7 @@ import type { PictureSize } from '../../values/resize.ts';
 import type { TransformModel } from '../folder/transform-folder.ts';
 import { workOf } from '../work.ts';
 import { chooseRows } from './choose-rows.ts';
-import { LaneWork, type OnTransformed } from './lane-work.ts';
+import { LaneWork, type OnEnd } from './lane-work.ts';
 
 interface TransformLaneOptions {
   readonly name: string;
@@ -54,7 +54,7 @@ export class TransformLane implements TurnTaker {
   }
 
   /** Throws LehrError `invalid-input` for pixels that are no picture of the stated size. */
-  submit(request: TransformSample, onEnd?: OnTransformed): void {
+  submit(request: TransformSample, onEnd?: OnEnd): void {
     const { model, clock } = this.#options;
     const { pixels, width, height, topK } = request;
     if (pixels.length !== width * height * 3 || pixels.length === 0) {
@@ -151,7 +151,7 @@ export class TransformLane implements TurnTaker {
     if (sample.isDropped) return;
     this.#drop(sample);
     const failure = toPlainError(error, 'engine-failed');
-    this.#options.post({ type: 'failed', sample: sample.request.id, failure });
+    (sample.onEnd ?? this.#options.post)({ type: 'failed', sample: sample.request.id, failure });
   }
 
   #drop(sample: LaneWork): void {

@@ -10,7 +10,7 @@ import type {
   TransformToOpen,
 } from '../../protocol/messages.ts';
 import { openTransformModel, type TransformModel } from '../folder/transform-folder.ts';
-import type { OnTransformed } from './lane-work.ts';
+import type { OnEnd } from './lane-work.ts';
 import { TransformLane } from './transform-lane.ts';
 
 interface OpenModel {
@@ -33,8 +33,14 @@ export class TransformLanes extends ModelLanes<OpenModel, TransformSample, Trans
     return { ...opened, transform: abilitiesOf(model) };
   }
 
+  /** What an open model makes; undefined when it is not open. */
+  abilities(ref: string): TransformAbilities | undefined {
+    const opened = this.find(ref);
+    return opened && abilitiesOf(opened.model);
+  }
+
   /** Throws LehrError `invalid-input` for what the model cannot do. */
-  override submit(request: TransformSample, onEnd?: OnTransformed): void {
+  override submit(request: TransformSample, onEnd?: OnEnd): void {
     this.lane(request).submit(request, onEnd);
   }
 
