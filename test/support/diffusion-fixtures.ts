@@ -156,9 +156,7 @@ export async function sampleOf(
     targetSize: each.target_size,
     maxBatchMates: Number.MAX_SAFE_INTEGER,
     ...(image && { image }),
-    ...(hires && {
-      hires: { ...hires, lane: 'large', width: each.width * hires.scale, height: each.height * hires.scale },
-    }),
+    ...(hires && { hires: await secondOf(each, hires, { image: file, mask: maskFile }, folder) }),
     ...(from && { latent: fileOf(latentOf(from), each.sampler, shape) }),
     ...(each.denoising_start && { denoisingStart: each.denoising_start }),
     ...(each.denoising_end && { denoisingEnd: each.denoising_end }),
@@ -171,6 +169,19 @@ export async function sampleOf(
   }
   sample.prompt.setEmbeddings(await model.textEncoder.encode(sample.prompt.texts));
   return sample;
+}
+
+/** The second pass of a case, with its picture and mask at that size where it has one. */
+async function secondOf(
+  { width, height }: { readonly width: number; readonly height: number },
+  { scale, ...hires }: NonNullable<DiffusersCase['hires']>,
+  files: { readonly image: string | undefined; readonly mask: string | undefined },
+  folder: string,
+): Promise<SecondPass> {
+  const second = { ...hires, lane: 'large', width: width * scale, height: height * scale };
+  if (!files.image || !files.mask) return second;
+  const [image, mask] = [join(folder, `large-${files.image}`), join(folder, `large-${files.mask}`)];
+  return { ...second, kept: { image: await pixelsOf(image), mask: await pixelsOf(mask, 1) } };
 }
 
 function latentOfFixture(from: string): Float32Array {

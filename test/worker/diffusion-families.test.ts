@@ -26,13 +26,13 @@ import {
 
 /** Fixtures with graphs, and those that differ from them in their configs, or have a VAE encoder more. */
 const FIXTURES = [
-  ['sd15', 'sd15-image', 'sd15-inpaint', 'sd15-hires'],
+  ['sd15', 'sd15-image', 'sd15-inpaint', 'sd15-hires', 'sd15-inpaint-hires'],
   ['sd21', 'sd-turbo'],
   ['lcm', 'lcm-image'],
   ['sdxl', 'sdxl-turbo', 'sdxl-image', 'sdxl-inpaint', 'sdxl-window', 'sdxl-hires'],
   ['sdxl-lcm'],
-  ['sdxl-refiner', 'sdxl-refiner-window'],
-  ['sd-inpaint'],
+  ['sdxl-refiner', 'sdxl-refiner-window', 'sdxl-refiner-inpaint'],
+  ['sd-inpaint', 'sd-inpaint-hires'],
   ['sdxl-own-inpaint'],
 ];
 
@@ -103,8 +103,12 @@ function family(base: string, derived: readonly string[]): void {
 }
 
 /** A picture that is drawn at the size of a second pass from the beginning, so that it shares the UNet runs of that. */
-async function plainBeside(model: DiffusionModel, { hires, ...each }: DiffusersCase): Promise<LaneSample[]> {
-  if (!hires) return [];
+async function plainBeside(
+  model: DiffusionModel,
+  { hires, image: _, mask: __, strength: ___, ...each }: DiffusersCase,
+): Promise<LaneSample[]> {
+  // A UNet that reads a mask draws no plain pictures.
+  if (!hires || model.conditioning.readsMask) return [];
   const size = { width: each.width * hires.scale, height: each.height * hires.scale };
   return [await sampleOf(model, { ...each, ...size, seed: 9 })];
 }

@@ -35,6 +35,8 @@ def write_files(folder: Path, cases) -> None:
         write_mask(folder / "mask.png", side)
     if any(each.get("image") == "wide.png" for each in cases):
         write_outpainting(folder, side)
+    if any("hires" in each and "mask" in each for each in cases):
+        write_larger(folder, 2 * side)
 
 
 def write_input(path: Path, side: int) -> None:
@@ -63,6 +65,12 @@ def write_mask(path: Path, side: int) -> None:
     Image.fromarray((255 * shape).astype("uint8")).save(path)
 
 
+def write_larger(folder: Path, side: int) -> None:
+    """Picture and mask at the size of a second pass. diffusers reads no grey of a mask."""
+    for name, kernel in (("input.png", Image.LANCZOS), ("mask.png", Image.NEAREST)):
+        Image.open(folder / name).resize((side, side), kernel).save(folder / f"large-{name}")
+
+
 def second_call(pipeline, first, hires, arguments):
     """Image to image at the larger size, from a first call's latent or from its picture."""
     if hires["upscaler"] == "latent":
@@ -73,6 +81,29 @@ def second_call(pipeline, first, hires, arguments):
         image = picture.resize(tuple(side * hires["scale"] for side in picture.size), Image.LANCZOS)
     larger = quiet(AutoPipelineForImage2Image.from_pipe(pipeline))
     return functools.partial(larger, **{**arguments, "num_inference_steps": hires["steps"]}, image=image, strength=hires["strength"])
+
+
+def masked_second_call(pipeline, first, each, arguments, folder: Path):
+    """Inpainting at the larger size: what is kept is the picture at that size, and the drawing begins at the first call's latent or picture."""
+    hires = each["hires"]
+    image, mask = Image.open(folder / f"large-{each['image']}"), Image.open(folder / f"large-{each['mask']}")
+    larger = quiet(AutoPipelineForInpainting.from_pipe(pipeline))
+    if hires["upscaler"] == "latent":
+        begun = torch.nn.functional.interpolate(first(output_type="latent").images, scale_factor=hires["scale"], mode="bilinear")
+    else:
+        pixels = larger.image_processor.preprocess(first().images[0].resize(image.size, Image.LANCZOS))
+        begun = larger.vae.encode(pixels).latent_dist.mode() * larger.vae.config.scaling_factor
+    drawn = torch.nn.functional.interpolate(larger.mask_processor.preprocess(mask), size=begun.shape[2:])
+    prepare = larger.prepare_latents
+
+    def prepare_latents(*args, return_image_latents, timestep, **more):
+        _, noise, kept = prepare(*args, return_image_latents=True, timestep=timestep, **more)
+        latent = larger.scheduler.add_noise(drawn * begun + (1 - drawn) * kept, noise, timestep)
+        return (latent, noise, kept)[: 3 if return_image_latents else 2]
+
+    larger.prepare_latents = prepare_latents
+    return functools.partial(larger, **{**arguments, "num_inference_steps": hires["steps"]}, image=image, mask_image=mask,
+                             height=image.height, width=image.width, strength=hires["strength"])
 
 
 def quiet(pipeline):
@@ -89,17 +120,18 @@ def draw(pipeline, each, config, folder: Path, latent_file=None, at_step=lambda:
     start = {key: each[key] for key in ("strength", "denoising_start", "denoising_end") if key in each}
     size = dict(height=each["height"], width=each["width"])
     drawer = pipeline
-    # An image-to-image pipeline draws the size of its picture.
-    if "mask" in each:
-        drawer = AutoPipelineForInpainting.from_pipe(pipeline)
-        start.update(size, image=Image.open(folder / each["image"]), mask_image=Image.open(folder / each["mask"]))
-    elif "image" in each:
-        drawer = AutoPipelineForImage2Image.from_pipe(pipeline)
+    if "image" in each:
         start.update(image=Image.open(folder / each["image"]))
     elif "latent" in each:
         values = numpy.fromfile(latent_file(each["latent"]), dtype="<f4")
         start.update(image=torch.from_numpy(values).reshape(1, 4, each["height"] // 8, each["width"] // 8))
-    else:
+    if "mask" in each:
+        drawer = AutoPipelineForInpainting.from_pipe(pipeline)
+        start.update(size, mask_image=Image.open(folder / each["mask"]))
+    elif "image" in each:
+        # It draws the size of its picture.
+        drawer = AutoPipelineForImage2Image.from_pipe(pipeline)
+    elif "latent" not in each:
         start.update(size)
     kept = []
 
@@ -113,7 +145,9 @@ def draw(pipeline, each, config, folder: Path, latent_file=None, at_step=lambda:
 
     with torch.no_grad():
         run = functools.partial(quiet(drawer), **arguments, **start)
-        if "hires" in each:
+        if "hires" in each and "mask" in each:
+            run = masked_second_call(pipeline, functools.partial(call, run), each, arguments, folder)
+        elif "hires" in each:
             run = second_call(pipeline, functools.partial(call, run), each["hires"], arguments)
         picture = call(run).images[0]
     pipeline.scheduler = own

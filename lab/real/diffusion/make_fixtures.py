@@ -93,6 +93,11 @@ OWN_INPAINT = [
 SDXL_INPAINT = [
     case("masked", None, 8, 5.0, 1, **MASKED, strength=0.5),
     case("masked-ancestral", "euler_a", 4, 7.0, 2, negative="blue, blurred", **MASKED, strength=1.0),
+    case("masked-base", None, 10, 5.0, 3, **MASKED, strength=1.0, denoising_end=0.7),
+    case("masked-base-ancestral", "euler_a", 8, 5.0, 4, **MASKED, strength=0.9, denoising_end=0.6),
+    case("masked-base-ddim", "ddim", 9, 5.0, 5, negative="blue", **MASKED, strength=1.0, denoising_end=0.6),
+    # A picture is encoded, and only what is kept gets noise.
+    case("masked-middle", "ddim", 10, 5.0, 6, **MASKED, denoising_start=0.5, denoising_end=0.9),
 ]
 OWN_XL_INPAINT = [
     case("guided", None, 5, 5.0, 1, **MASKED, strength=1.0),
@@ -118,6 +123,22 @@ REFINER_WINDOW = [
     case("refined-karras", "dpmpp_2m_karras", 9, 6.0, 3, prompt="a cat", latent="sdxl-window/base-karras", denoising_start=0.7),
     # A picture is encoded, and no noise is added to it either.
     case("middle", "ddim", 10, 5.0, 4, image="input.png", denoising_start=0.5, denoising_end=0.9),
+]
+REFINER_INPAINT = [
+    case("masked", None, 10, 5.0, 3, latent="sdxl-inpaint/masked-base", mask="mask.png", denoising_start=0.7),
+    case("masked-ancestral", "euler_a", 8, 5.0, 4, latent="sdxl-inpaint/masked-base-ancestral", mask="mask.png",
+         denoising_start=0.6),
+    case("masked-ddim", "ddim", 9, 5.0, 5, negative="blue", latent="sdxl-inpaint/masked-base-ddim", mask="mask.png",
+         denoising_start=0.6),
+]
+MASKED_HIRES = [
+    case("masked-latent", None, 6, 7.5, 1, **MASKED, strength=0.8, hires=dict(scale=2, steps=5, strength=0.7, upscaler="latent")),
+    case("masked-lanczos", "euler_a", 5, 4.0, 2, negative="blue, blurred", **MASKED, strength=1.0,
+         hires=dict(scale=2, steps=6, strength=0.5, upscaler="lanczos")),
+]
+OWN_MASKED_HIRES = [
+    case("masked-latent", "euler_a", 5, 5.0, 1, **MASKED, strength=1.0, hires=dict(scale=2, steps=5, strength=0.7, upscaler="latent")),
+    case("masked-lanczos", "ddim", 5, 4.0, 2, **MASKED, strength=0.8, hires=dict(scale=2, steps=6, strength=0.5, upscaler="lanczos")),
 ]
 HIRES = [
     case("latent", None, 6, 7.5, 1, hires=dict(scale=2, steps=5, strength=0.7, upscaler="latent")),
@@ -247,6 +268,15 @@ def make_inpaint(work):
 def make_own_inpaint(work):
     pipeline = pipelines.sd15_inpaint(pipelines.sd15(work))
     save("sd-inpaint", pipeline, OWN_INPAINT, "pndm", base="sd15-image", export=unet_export)
+    save("sd-inpaint-hires", pipeline, OWN_MASKED_HIRES, "pndm", base="sd-inpaint", export=no_export)
+
+
+def make_masked_hires(work):
+    save("sd15-inpaint-hires", pipelines.sd15(work), MASKED_HIRES, "pndm", base="sd15-image", export=no_export)
+
+
+def make_refiner_inpaint(work):
+    save("sdxl-refiner-inpaint", pipelines.sdxl_refiner(work), REFINER_INPAINT, "euler", base="sdxl-refiner", export=no_export)
 
 
 def make_own_xl_inpaint(work):
@@ -317,7 +347,7 @@ FIXTURES = {
     "sd15": make_sd15, "sd21": make_sd21, "lcm": make_lcm, "sdxl": make_sdxl, "sdxl-lcm": make_sdxl_lcm, "torch": make_torch,
     "dynamo": make_dynamo, "image": make_image_to_image, "refiner": make_refiner,
     "windows": make_windows, "hires": make_hires, "inpaint": make_inpaint, "sd-inpaint": make_own_inpaint,
-    "sdxl-own-inpaint": make_own_xl_inpaint,
+    "refiner-inpaint": make_refiner_inpaint, "masked-hires": make_masked_hires, "sdxl-own-inpaint": make_own_xl_inpaint,
     "prompts": make_prompts, "weights": make_weight_files,
 }
 

@@ -1264,7 +1264,7 @@ export interface components {
                 readonly steps?: number | undefined;
                 /** @description How far the second pass may change the picture. Default 0.7 with `latent`, 0.4 with the others. */
                 readonly strength?: number | undefined;
-                /** @description `latent` (default) interpolates the latent, which needs a strength above about 0.5. `lanczos` enlarges the pixels and needs a VAE encoder. The name of a model enlarges them with that, and Lanczos makes them exactly as large as wanted; the model's entry lists which `upscalers` it takes. */
+                /** @description `latent` interpolates the latent, which needs a strength above about 0.5. `lanczos` enlarges the pixels and needs a VAE encoder. The name of a model enlarges them with that, and Lanczos makes them exactly as large as wanted; the model's entry lists which `upscalers` it takes. Default: `latent`; with `mask` or `expand`, `lanczos`. */
                 readonly upscaler?: string | undefined;
             } | undefined;
             /** @description With `image`: the part of it to draw again; the rest stays as it is. A picture of the size of `image`, given in the same ways: what is transparent is changed, or when nothing is, what is white; a grey value is a weight. */
@@ -1454,7 +1454,7 @@ export interface components {
                 readonly steps?: number | undefined;
                 /** @description How far the second pass may change the picture. Default 0.7 with `latent`, 0.4 with the others. */
                 readonly strength?: number | undefined;
-                /** @description `latent` (default) interpolates the latent, which needs a strength above about 0.5. `lanczos` enlarges the pixels and needs a VAE encoder. The name of a model enlarges them with that, and Lanczos makes them exactly as large as wanted; the model's entry lists which `upscalers` it takes. */
+                /** @description `latent` interpolates the latent, which needs a strength above about 0.5. `lanczos` enlarges the pixels and needs a VAE encoder. The name of a model enlarges them with that, and Lanczos makes them exactly as large as wanted; the model's entry lists which `upscalers` it takes. Default: `latent`; with `mask` or `expand`, `lanczos`. */
                 readonly upscaler?: string | undefined;
             } | undefined;
             /** @description With `image`: the part of it to draw again; the rest stays as it is. A picture of the size of `image`, given in the same ways: what is transparent is changed, or when nothing is, what is white; a grey value is a weight. */

@@ -16,7 +16,8 @@ type EditFields = Pick<
 >;
 
 /** Whether a part of the picture is kept. */
-const isEdit = ({ mask, expand }: TextToImageRequest): boolean => mask !== undefined || expand !== undefined;
+export const isEdit = ({ mask, expand }: TextToImageRequest): boolean =>
+  mask !== undefined || expand !== undefined;
 
 /** Stored only of an edit. Where the mask is, is found afterwards. */
 export function editFields(request: TextToImageRequest): EditFields {
@@ -75,17 +76,27 @@ export function editProblems(
   if (image !== undefined && FAMILY_TRAITS[family].needsMask && !isEdit(request)) {
     problems.push(problem('mask', `is missing: ${name} is an inpainting model; it needs a mask, or expand`));
   }
-  if (isEdit(request)) {
-    if (image !== undefined && pictureReference(image)?.field === 'latent')
-      problems.push(problem('image', 'is a latent, of which no part can be kept'));
-    const parts = (['denoising_start', 'denoising_end', 'hires'] as const).filter(
-      (field) => request[field] !== undefined,
-    );
-    problems.push(...parts.map((field) => problem(field, 'cannot be used with a mask or expand')));
-  }
+  problems.push(...latentProblems(request, { name, family }));
+  if (request.mask_fill === 'latent_noise' && (request.denoising_start ?? 0) > 0)
+    problems.push(problem('mask_fill', 'is latent_noise; beside denoising_start no noise is added'));
   if (!expand) return problems;
   if (mask !== undefined) problems.push(problem('expand', 'cannot be used with a mask'));
   if (Object.values(expand).every((pixels) => pixels === 0))
     problems.push(problem('expand', 'must be above 0 on a side'));
+  return problems;
+}
+
+/** A latent has no pixels: a part of it is kept, but not cut out, put into a larger picture, or made larger itself. */
+function latentProblems(
+  request: TextToImageRequest,
+  { name, family }: Pick<DiffusionModelEntry, 'name' | 'family'>,
+): FieldProblem[] {
+  const { image, mask_fill } = request;
+  if (!isEdit(request) || image === undefined || pictureReference(image)?.field !== 'latent') return [];
+  const parts = (['only_masked', 'expand', 'hires'] as const).filter((field) => request[field] !== undefined);
+  const problems = parts.map((field) => problem(field, 'needs pixels, and image is a latent'));
+  if (mask_fill === 'noise') problems.push(problem('mask_fill', 'is noise in pixels, and image is a latent'));
+  if (FAMILY_TRAITS[family].needsMask)
+    problems.push(problem('image', `is a latent: ${name} is an inpainting model, which reads a picture`));
   return problems;
 }

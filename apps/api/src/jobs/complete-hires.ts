@@ -14,6 +14,7 @@ import {
   type TextToImageRequest,
 } from '@lehr/shared';
 import { refusal } from '../base/field-problems.ts';
+import { isEdit } from './complete-edit.ts';
 
 const DEFAULT_SCALE = 2;
 /** An interpolated latent is blurred, and its details are drawn anew; enlarged pixels need less. */
@@ -39,12 +40,14 @@ export function resolveUpscaler(
 }
 
 export function completeHires(
-  { hires }: TextToImageRequest,
+  request: TextToImageRequest,
   { width, height, steps }: Pick<TextToImageInput, 'width' | 'height' | 'steps'>,
   { limits }: DiffusionModelEntry,
 ): Hires | undefined {
+  const { hires } = request;
   if (!hires) return undefined;
-  const { scale = DEFAULT_SCALE, upscaler = 'latent' } = hires;
+  // An edit has a VAE encoder, and an enlarged latent would be blurred beside what is kept.
+  const { scale = DEFAULT_SCALE, upscaler = isEdit(request) ? 'lanczos' : 'latent' } = hires;
   const strength = hires.strength ?? DEFAULT_STRENGTH[upscaler === 'latent' ? 'latent' : 'pixels'];
   const enlarged = (side: number): number => Math.round((side * scale) / limits.size_step) * limits.size_step;
   // A Turbo model draws in one step, of which a strength would leave nothing.

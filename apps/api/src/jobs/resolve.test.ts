@@ -153,6 +153,46 @@ test.each([
   );
 });
 
+test('An edit may have a second pass, which enlarges its pixels, and be a part of the schedule', () => {
+  const edited = { prompt: 'x', ...BEGUN, mask: 'https://x.example/m.png', width: 512, height: 512 };
+  expect(completeInput({ ...edited, hires: {} }, entryOf('sd')).hires).toMatchObject({
+    upscaler: 'lanczos',
+    strength: 0.4,
+    width: 1024,
+  });
+  expect(completeInput({ ...edited, hires: { upscaler: 'latent' } }, entryOf('sd')).hires).toMatchObject({
+    upscaler: 'latent',
+    strength: 0.7,
+  });
+  expect(completeInput({ ...edited, denoising_end: 0.8 }, entryOf('sdxl'))).toMatchObject({
+    denoising_end: 0.8,
+    strength: 0.75,
+  });
+  const refined = { ...edited, image: '{{base.latent}}', denoising_start: 0.8 };
+  expect(completeInput(refined, entryOf('sdxl-refiner'))).toMatchObject({ denoising_start: 0.8 });
+  expect(completeInput(refined, entryOf('sdxl-refiner'))).not.toHaveProperty('strength');
+});
+
+test.each([
+  ['only_masked', { only_masked: { padding: 8 } }],
+  ['expand', { mask: undefined, expand: { ...AROUND, top: 8 } }],
+  ['hires', { hires: {} }],
+  ['mask_fill', { mask_fill: 'noise' as const }],
+])('The field %s of an edit needs the pixels that a latent does not have', (field, fields) => {
+  const edited = { prompt: 'x', image: '{{base.latent}}', mask: 'https://x.example/m.png', ...fields };
+  expect(problemsOf(edited, entryOf('sd'))).toMatchObject([{ pointer: `/input/${field}` }]);
+});
+
+test('Noise in the latent is refused in the middle of the schedule, and a latent by an inpainting model', () => {
+  const edited = { prompt: 'x', image: '{{base.latent}}', mask: 'https://x.example/m.png' };
+  expect(
+    problemsOf({ ...edited, mask_fill: 'latent_noise', denoising_start: 0.5 }, entryOf('sd')),
+  ).toMatchObject([{ pointer: '/input/mask_fill' }]);
+  expect(problemsOf({ ...edited, denoising_start: 0.5 }, entryOf('sdxl-inpaint'))).toMatchObject([
+    { pointer: '/input/image' },
+  ]);
+});
+
 test('Another family refuses the sizes of a picture, and names each field', () => {
   const request: TextToImageRequest = { prompt: 'x', target_size: [512, 512] };
   expect(() => completeInput(request, entryOf('sd-turbo'))).toThrow(

@@ -373,6 +373,57 @@ test.each([
 
 const upTo9 = [1, 2, 3, 4, 5, 6, 7, 8, 9];
 
+test.each([
+  ['latent', 'ddim', false],
+  ['latent', 'euler_a', true],
+  ['lanczos', 'dpmpp_2m_sde_karras', false],
+] as const)(
+  'A masked picture that grows by %s continues from each checkpoint of both passes, with %s, and is the same',
+  async (upscaler, sampler, noiseUnderMask) => {
+    const kept = { image: pixelsOf(128, 3), mask: upperHalf(128) };
+    const grown = {
+      ...{ sampler, steps: 5, image: pixelsOf(64, 7), mask: upperHalf(64), strength: 1, noiseUnderMask },
+      ...{ hires: { ...HIRES, upscaler, kept }, checkpointAtEnd: true },
+    };
+    const first = await open({ everySteps: 1 });
+    const [pixels] = await first.draw(request(grown));
+    const checkpoints = checkpointsOf(first);
+    expect(checkpoints.map(({ step }) => step)).toEqual(upTo9);
+    const second = await open();
+    for (const { bytes } of checkpoints)
+      expect(await second.draw(request({ ...grown, checkpoint: bytes }))).toEqual([pixels]);
+    expect(second.ofType('resumed').map(({ step }) => step)).toEqual(upTo9);
+    // One of a picture that keeps other pixels belongs to another picture.
+    const other = { ...grown.hires, kept: { ...kept, image: pixelsOf(128, 5) } };
+    await second.draw(request({ ...grown, hires: other, checkpoint: checkpoints[7].bytes }));
+    expect(second.ofType('checkpoint-ignored')).toHaveLength(1);
+  },
+);
+
+test.each(['ddim', 'euler_a'] as const)(
+  'A latent of which a part is kept, in the middle of the schedule, continues from a checkpoint of %s the same',
+  async (sampler) => {
+    const latent = latentFile([4, 8, 8]);
+    const begun = { sampler, steps: 10, latent, mask: upperHalf(64), denoisingStart: 0.4 };
+    const first = await open();
+    const [pixels, whole] = await first.draw(
+      request(begun),
+      request({ ...begun, mask: upperHalf(64).fill(255) }),
+    );
+    expect(pixels).not.toEqual(whole);
+    const [{ bytes }] = checkpointsOf(first);
+    const second = await open();
+    expect(await second.draw(request({ ...begun, checkpoint: bytes }))).toEqual([pixels]);
+    expect(second.ofType('resumed')).toHaveLength(1);
+  },
+);
+
+/** Of a square picture. */
+const pixelsOf = (side: number, factor: number): Uint8Array =>
+  Uint8Array.from({ length: side * side * 3 }, (_, i) => (i * factor) % 256);
+const upperHalf = (side: number): Uint8Array =>
+  Uint8Array.from({ length: side * side }, (_, i) => (i < (side * side) / 2 ? 255 : 0));
+
 test('The second pass of a picture shares the steps of plain ones of its size, and equals the one drawn alone', async () => {
   const grown = { steps: 4, hires: { ...HIRES, steps: 20 } };
   // Many steps: they are still drawn when the second pass begins, however the turns of the two lanes fall.

@@ -32,9 +32,9 @@ export const HiresRequestSchema = z.strictObject({
     .optional()
     .meta({
       description:
-        '`latent` (default) interpolates the latent, which needs a strength above about 0.5. `lanczos` enlarges the pixels and needs a VAE ' +
+        '`latent` interpolates the latent, which needs a strength above about 0.5. `lanczos` enlarges the pixels and needs a VAE ' +
         "encoder. The name of a model enlarges them with that, and Lanczos makes them exactly as large as wanted; the model's entry lists which " +
-        '`upscalers` it takes.',
+        '`upscalers` it takes. Default: `latent`; with `mask` or `expand`, `lanczos`.',
       example: 'lanczos',
     }),
 });

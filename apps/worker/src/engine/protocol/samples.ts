@@ -40,8 +40,13 @@ export interface DiffusionSample extends SampleBase {
   readonly mask?: Uint8Array;
   /** With `mask` and a strength below 1: begins at noise there, not at the picture. */
   readonly noiseUnderMask?: boolean;
-  /** In place of `image`: the file of a latent that another run has left (diffusion/latent-file.ts). */
+  /**
+   * In place of `image`: the file of a latent that another run has left (diffusion/latent-file.ts). With a mask it is also what is kept, unless
+   * `image` is there, too.
+   */
   readonly latent?: Uint8Array;
+  /** Beside `image` and `mask`: the picture that the drawing begins at, while `image` is what is kept. */
+  readonly begun?: Uint8Array;
   /** With `image` or `latent`: the share of the steps that are made, above 0 and at most 1. */
   readonly strength?: number;
   /** In place of `strength`: where in the schedule it begins, from 0 (noise) to 1. What it begins at has its noise then. */
@@ -68,6 +73,8 @@ export interface SecondPass {
   readonly strength: number;
   /** `latent`, `lanczos`, or the `name@version` of an open model that enlarges pictures. */
   readonly upscaler: string;
+  /** Of a sample with a mask: its picture and its mask at the size of this pass. */
+  readonly kept?: { readonly image: Uint8Array; readonly mask: Uint8Array };
 }
 
 /** One window of one file. The worker decides where each window begins; the engine sees one window at a time. */

@@ -184,22 +184,62 @@ test('The drawing begins at noise under the mask, the same for a seed, and ends 
   expect(Math.abs(mean.reduce((sum, value) => sum + value, 0) / mean.length - 127.5)).toBeLessThan(5);
 });
 
-test('A latent in place of a picture of which a part is kept is refused, with the field named', async () => {
+test('A part of a latent is kept, as far as nothing of it has to be pixels', async () => {
   const size = { width: 64, height: 64 };
   const image = Buffer.from(`\u0001${'\0'.repeat(7)}{}`, 'latin1');
-  const files = {
-    image,
-    mask: await png(
-      rectangle(size, () => true),
-      size,
-      1,
-    ),
-  };
-  for (const fields of [{}, { only_masked: { padding: 0 } }]) {
-    await expect(edited({ mask, ...fields }, files)).rejects.toEqual(
-      refusedPicture('image', 'is a latent; with a mask it must be a picture'),
-    );
+  const marks = rectangle(size, (x) => x < 32);
+  const files = { image, mask: await png(marks, size, 1) };
+  const { read } = reader(files);
+  const edit = await openEdit(input({ mask }), read);
+  expect(edit.start).toEqual({ latent: image, mask: marks });
+  const { data } = await edit.finish(drawn(size), async (pixels) => pixels);
+  expect(data).toEqual(drawn(size).data);
+  const refused = [
+    { mask, only_masked: { padding: 0 } },
+    { mask, hires: LARGER },
+    { mask, mask_fill: 'noise' as const },
+    { expand: { left: 8, right: 0, top: 0, bottom: 0 } },
+  ];
+  for (const fields of refused) {
+    await expect(edited(fields, files)).rejects.toMatchObject({
+      problems: [{ pointer: '/input/image', detail: expect.stringContaining('is a latent') }],
+    });
   }
+});
+
+/** Twice as large as the job. */
+const LARGER = { scale: 2, steps: 4, strength: 0.5, upscaler: 'lanczos', width: 128, height: 128 } as const;
+
+test('A second pass keeps the pixels of the picture at its size, of which the file may have more than the job', async () => {
+  const size = { width: 128, height: 128 };
+  const image = speckles(size);
+  const marks = rectangle(size, (x) => x < 63);
+  const { read } = reader({ image: await png(image, size, 3), mask: await png(marks, size, 1) });
+  const edit = await openEdit(input({ mask, mask_fill: 'noise', hires: LARGER }), read);
+  expect([edit.start.image?.length, edit.start.mask?.length]).toEqual([64 * 64 * 3, 64 * 64]);
+  // Noise is where the first pass begins.
+  expect(edit.second).toEqual({ image, mask: marks });
+  const { data } = await edit.finish(drawn(size), async (pixels) => pixels);
+  expect(data).toEqual(image.map((value, i) => (marks[Math.floor(i / 3)] === 0 ? value : GREEN[i % 3])));
+});
+
+test('A second pass draws around the picture, or the part around its mask, at its size', async () => {
+  const size = { width: 48, height: 64 };
+  const around = reader({ image: await png(speckles(size), size, 3) });
+  const expand = { left: 16, right: 0, top: 0, bottom: 0 };
+  const wide = await openEdit(input({ expand, hires: LARGER }), around.read);
+  const drawnAt = (weights: Uint8Array = new Uint8Array()) =>
+    weights.filter((weight) => weight === 255).length;
+  expect([drawnAt(wide.start.mask), drawnAt(wide.second?.mask)]).toEqual([16 * 64, 32 * 128]);
+
+  const whole = { width: 300, height: 200 };
+  const marks = rectangle(whole, (x, y) => x >= 200 && x < 230 && y >= 50 && y < 90);
+  const part = reader({ image: await png(speckles(whole), whole, 3), mask: await png(marks, whole, 1) });
+  const edit = await openEdit(input({ mask, only_masked: { padding: 10 }, hires: LARGER }), part.read);
+  expect([edit.second?.image.length, edit.second?.mask.length]).toEqual([128 * 128 * 3, 128 * 128]);
+  const pixels = await edit.finish(drawn({ width: 128, height: 128 }), async (all) => all);
+  expect(pixels).toMatchObject(whole);
+  expect(part.fetched).toEqual(['image', 'mask']);
 });
 
 test('A picture that is too large to be kept whole is refused, with the field named', async () => {

@@ -3,7 +3,7 @@
  * into every drawn picture, bit for bit.
  */
 import { createHash } from 'node:crypto';
-import type { Expand, TextToImageInput } from '@lehr/shared';
+import { type Expand, passesOf, type TextToImageInput } from '@lehr/shared';
 import { cropRegion } from './crop-region.ts';
 import { type MaskOptions, readMask } from './mask-input.ts';
 import {
@@ -29,6 +29,12 @@ interface Start {
   readonly latent?: Uint8Array;
 }
 
+/** The picture and its mask at the size of a pass, each as of `Start`. */
+interface Kept {
+  readonly image: Uint8Array;
+  readonly mask: Uint8Array;
+}
+
 /** RGB, 8 bits, height x width x 3. */
 export interface Pixels extends PixelSize {
   readonly data: Uint8Array;
@@ -36,6 +42,8 @@ export interface Pixels extends PixelSize {
 
 export interface Edit {
   readonly start: Start;
+  /** For the second pass of a job that has one. */
+  readonly second?: Kept | undefined;
   /** Puts what was kept into a drawn picture, and passes it to `use`. Large pictures hold memory until that resolves. */
   finish<Result>(drawn: Pixels, use: (pixels: Pixels) => Promise<Result>): Promise<Result>;
 }
@@ -55,35 +63,69 @@ export function openEdit(input: TextToImageInput, read: ReadField): Promise<Edit
 }
 
 async function whole(input: TextToImageInput, read: ReadField): Promise<Edit> {
-  const { picture, start } = await read('image', async (file, info) => {
-    const start: Start = info.isLatent ? { latent: file } : { image: await readPicture(file, input) };
-    return { start, picture: info };
-  });
-  if (!input.mask) return { start, finish: (drawn, use) => use(drawn) };
-  const { image } = start;
-  if (!image) throw refusedLatent();
-  const options = maskOptions(input, picture);
-  const mask = await read('mask', (file, info) => readMask(file, info, input, options));
-  return inPlace(input, image, mask);
+  if (input.mask) return masked(input, read);
+  const start = await read(
+    'image',
+    async (file, info): Promise<Start> =>
+      info.isLatent ? { latent: file } : { image: await readPicture(file, input) },
+  );
+  return { start, finish: asDrawn };
 }
 
-const refusedLatent = () => refusedPicture('image', 'is a latent; with a mask it must be a picture');
+const asDrawn: Edit['finish'] = (drawn, use) => use(drawn);
 
-const maskOptions = ({ mask_invert, mask_blur = 0 }: TextToImageInput, picture: PixelSize): MaskOptions => ({
-  picture,
-  isInverted: mask_invert,
-  blur: mask_blur,
-});
+async function masked(input: TextToImageInput, read: ReadField): Promise<Edit> {
+  const { latent, picture, images } = await read('image', async (file, info) =>
+    info.isLatent
+      ? { latent: file, picture: input, images: [] }
+      : { picture: info, images: await ofEachPass(input, (pass) => readPicture(file, pass)) },
+  );
+  if (latent && (input.hires || input.mask_fill === 'noise')) throw refusedLatent();
+  const masks = await read('mask', (file, info) =>
+    ofEachPass(input, (pass, scale) => readMask(file, info, pass, maskOptions(input, picture, scale))),
+  );
+  // Of a latent, nothing is known that could be put back.
+  if (latent) return { start: { latent, mask: masks[0] }, finish: asDrawn };
+  return inPlace(
+    input,
+    images.map((image, pass) => ({ image, mask: masks[pass] })),
+  );
+}
+
+/** Of the first pass and of the second one, one after the other. `scale`: how many times as wide as the first one it is. */
+async function ofEachPass<Result>(
+  input: TextToImageInput,
+  make: (pass: PixelSize, scale: number) => Promise<Result>,
+): Promise<Result[]> {
+  const made: Result[] = [];
+  for (const pass of passesOf(input)) made.push(await make(pass, pass.width / input.width));
+  return made;
+}
+
+const refusedLatent = () =>
+  refusedPicture('image', 'is a latent; with only_masked, hires or noise in a mask it must be a picture');
+
+const maskOptions = (
+  { mask_invert, mask_blur = 0 }: TextToImageInput,
+  picture: PixelSize,
+  scale = 1,
+): MaskOptions => ({ picture, isInverted: mask_invert, blur: mask_blur * scale });
 
 /** Draws more around the picture. */
 async function expanded(input: TextToImageInput, expand: Expand, read: ReadField): Promise<Edit> {
-  const { image, part } = await read('image', async (file, info) => {
-    const part = partOf(expand, info, input);
-    return { part, image: await readWithin(file, input, part) };
-  });
-  const mask = maskAround(part, input);
   const { mask_blur: blur = 0 } = input;
-  return inPlace(input, image, blur === 0 ? mask : await blurred(mask, input, blur));
+  const passes = await read('image', (file, info) => {
+    if (info.isLatent) throw refusedPicture('image', 'is a latent; with expand it must be a picture');
+    return ofEachPass(input, async (pass, scale) => {
+      const part = partOf(expand, info, pass);
+      const mask = maskAround(part, pass);
+      return {
+        image: await readWithin(file, pass, part),
+        mask: blur === 0 ? mask : await blurred(mask, pass, blur * scale),
+      };
+    });
+  });
+  return inPlace(input, passes);
 }
 
 /** Where the picture is in the size of the job. */
@@ -104,14 +146,20 @@ function maskAround({ left, top, width, height }: Region, job: PixelSize): Uint8
   return mask;
 }
 
-const inPlace = (input: TextToImageInput, image: Uint8Array, mask: Uint8Array): Edit => ({
-  start: { image: filled(input, image, mask), mask },
-  finish: (drawn, use) => {
-    const data = image.slice();
-    paste(drawn, mask, { ...drawn, data }, { left: 0, top: 0 });
-    return use({ ...drawn, data });
-  },
-});
+/** `passes`: the picture and its mask for each of them. */
+function inPlace(input: TextToImageInput, passes: readonly Kept[]): Edit {
+  const [first, second] = passes;
+  const { image, mask } = second ?? first;
+  return {
+    start: { image: filled(input, first.image, first.mask), mask: first.mask },
+    second,
+    finish: (drawn, use) => {
+      const data = image.slice();
+      paste(drawn, mask, { ...drawn, data }, { left: 0, top: 0 });
+      return use({ ...drawn, data });
+    },
+  };
+}
 
 /** The picture keeps its size, so it is decoded whole. */
 const MAX_PIXELS = 4096 * 4096;
@@ -130,10 +178,18 @@ async function onlyMasked(input: TextToImageInput, padding: number, read: ReadFi
     const region = cropRegion(whole, picture, input, padding);
     return { region, mask: cut(whole, picture, region) };
   });
-  const image = await read('image', () => readRegion(file, region, input), file);
-  const drawnMask = await stretched(mask, region, input, 1);
+  const [first, second] = await read(
+    'image',
+    () =>
+      ofEachPass(input, async (pass) => ({
+        image: await readRegion(file, region, pass),
+        mask: await stretched(mask, region, pass, 1),
+      })),
+    file,
+  );
   return {
-    start: { image: filled(input, image, drawnMask), mask: drawnMask },
+    start: { image: filled(input, first.image, first.mask), mask: first.mask },
+    second,
     finish: async (drawn, use) => {
       const patch = await stretched(drawn.data, drawn, region, 3);
       const paintAndUse = async () => {

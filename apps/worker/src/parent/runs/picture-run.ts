@@ -167,7 +167,7 @@ export class PictureRun extends JobRun {
 
   async begin(): Promise<readonly SampleRun[]> {
     if (this.#input.image) this.#edit = await openEdit(this.#input, this.#readField);
-    for (const sample of this.#pictureSamples) sample.request = { ...sample.request, ...this.#edit?.start };
+    for (const sample of this.#pictureSamples) sample.request = begunAt(sample.request, this.#edit);
     const checkpoints = await this.#readCheckpoints(this.record);
     for (const [index, sample] of this.#pictureSamples.entries()) {
       const checkpoint = checkpoints.get(index);
@@ -334,6 +334,12 @@ function secondLane(queue: string, { width, height, steps }: NonNullable<TextToI
   if (group?.task !== 'diffusion') return queue;
   const { aligned } = group;
   return groupQueueName({ ...group, width, height, ...(aligned && { aligned: { ...aligned, steps } }) });
+}
+
+/** With the picture that it begins at. */
+function begunAt({ hires, ...request }: DiffusionSample, edit: Edit | undefined): DiffusionSample {
+  const second = hires && { ...hires, ...(edit?.second && { kept: edit.second }) };
+  return { ...request, ...(second && { hires: second }), ...edit?.start };
 }
 
 const sampleOf = (record: JobRecord, input: TextToImageInput, index: number): DiffusionSample => ({

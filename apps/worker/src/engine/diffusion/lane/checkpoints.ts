@@ -109,12 +109,24 @@ export class Checkpoints {
 
 /** Digest of everything that the latents of a sample depend on. */
 function identityOf(request: DiffusionSample, weights: string): string {
-  const { id, lane, priority, maxBatchMates, checkpoint, checkpointAtEnd, image, latent, mask, ...input } =
-    request;
-  const sorted = Object.entries(input).sort(([a], [b]) => (a < b ? -1 : 1));
+  const {
+    id,
+    lane,
+    priority,
+    maxBatchMates,
+    checkpoint,
+    checkpointAtEnd,
+    image,
+    latent,
+    mask,
+    hires,
+    ...input
+  } = request;
+  const { kept, ...larger } = hires ?? {};
+  const sorted = Object.entries({ ...input, ...(hires && { hires: larger }) }).sort(([a], [b]) =>
+    a < b ? -1 : 1,
+  );
   const hash = createHash('sha256').update(JSON.stringify([weights, sorted]));
-  if (image) hash.update(image);
-  if (latent) hash.update(latent);
-  if (mask) hash.update(mask);
+  for (const pixels of [image, latent, mask, kept?.image, kept?.mask]) if (pixels) hash.update(pixels);
   return hash.digest('hex');
 }

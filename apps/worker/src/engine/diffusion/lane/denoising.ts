@@ -10,16 +10,20 @@ import { CLEAN, type DrawNoise, type SamplerRun } from '../samplers/sampler.ts';
 import type { SchedulerConfig } from '../scheduler-config.ts';
 import { drawLatent, type EncodedPicture, type VaeEncoder } from '../vae-encoder.ts';
 
-/** The picture of a sample as the VAE encodes it, and without what is masked; what its model does not need is not there. */
+/** The pictures of a sample as the VAE encodes them; what its model does not need is not there. */
 interface EncodedStart {
   readonly picture?: EncodedPicture;
+  /** Without what is masked. */
   readonly masked?: EncodedPicture;
+  /** What the drawing begins at, where that is another picture. */
+  readonly begun?: EncodedPicture;
 }
 
-/** Noise for what is under the mask, and what keeps the rest. */
-interface NoisyStart {
+interface Beginning {
+  /** What is there, clean unless the run adds no noise; undefined where the drawing begins in noise. */
+  readonly latent?: Float32Array | undefined;
+  readonly noise?: Float32Array | undefined;
   readonly kept?: MaskedLatent | undefined;
-  readonly spare?: Float32Array | undefined;
 }
 
 /** `[channels, height, width]`. */
@@ -40,6 +44,8 @@ export class Denoising {
   /** Whether a picture that it begins at gets noise: what it begins at in the middle of a schedule has its noise. */
   readonly #addsNoise: boolean;
   readonly #request: DiffusionSample;
+  /** What another run has left for it. */
+  readonly #given: NoisyLatent | undefined;
   #masked: MaskedLatent | undefined;
   #preview: Float32Array | undefined;
   /** Calls that were made before, and their number in the last checkpoint. */
@@ -67,8 +73,9 @@ export class Denoising {
     const beginsAtNoise = !request.image && !request.latent;
     this.latent = beginsAtNoise ? this.#noise.draw(latentLength) : new Float32Array(latentLength);
     for (let i = 0; i < latentLength; i++) this.latent[i] *= this.#run.initNoiseSigma;
-    if (request.latent) this.#beginAtLatent(decodeLatent(request.latent, shape));
     this.#input = new Float32Array(latentLength);
+    this.#given = request.latent && decodeLatent(request.latent, shape);
+    if (this.#given && !request.image) this.beginAt({});
   }
 
   /** Model calls made. */
@@ -107,29 +114,38 @@ export class Denoising {
 
   /** What `beginAt` takes. */
   async encodeStart(encoder: Pick<VaeEncoder, 'encode'>): Promise<EncodedStart> {
-    const { image = new Uint8Array(), mask, strength } = this.#request;
+    const { image = new Uint8Array(), mask, begun, strength } = this.#request;
     const beginsInNoise = this.#readsMask && strength === 1;
     return {
       ...(!beginsInNoise && { picture: await encoder.encode(image, this.#request) }),
       ...(this.#readsMask && { masked: await encoder.encode(image, this.#request, mask) }),
+      ...(begun && { begun: await encoder.encode(begun, this.#request) }),
     };
   }
 
   /** Takes its picture. Noise is drawn in the order of diffusers: for the encoder, for the first step, and for the masked picture. */
-  beginAt({ picture, masked }: EncodedStart): void {
-    const { seed, mask, noiseUnderMask } = this.#request;
+  beginAt({ picture, masked, begun }: EncodedStart): void {
+    const { seed, image, mask, noiseUnderMask } = this.#request;
     const { draw } = this.call > 0 ? new SeededNoise(seed) : this.#noise;
-    const original = picture && this.#drawn(picture, draw);
-    // What begins in the middle of the schedule has its noise, and no mask.
-    const noise = this.#addsNoise ? draw(this.latent.length) : undefined;
-    const size = (masked ?? picture)?.size;
-    const weights = mask && size && latentMask(mask, this.#request, size);
+    const original = picture ? this.#drawn(picture, draw) : this.#given?.values;
+    // What begins in the middle of the schedule has its noise; the noise of what is kept is drawn there, too.
+    const noise = this.#addsNoise || mask ? draw(this.latent.length) : undefined;
+    const weights = mask && this.#latentMask(mask);
     const kept = weights && original && noise && new MaskedLatent(weights, original, noise);
     if (weights && masked) this.#readMask(weights, this.#drawn(masked, draw));
     else this.#masked = kept;
-    // diffusers encodes the masked picture also where nothing reads it.
-    const spare = mask && (!masked || noiseUnderMask) ? draw(this.latent.length) : undefined;
-    if (this.call === 0) this.#begin(original, noise, noiseUnderMask ? { kept, spare } : {});
+    // diffusers encodes the masked picture also where nothing reads it, but not a latent.
+    const drawsSpare = mask && (noiseUnderMask || (image && !masked));
+    const spare = drawsSpare ? draw(this.latent.length) : undefined;
+    if (this.call > 0) return;
+    // One that continues from a checkpoint has no `begun`, and must draw the same noise: this takes none.
+    const own = begun?.mean ?? this.#given?.values ?? original;
+    this.#begin({ latent: noiseUnderMask ? spare : own, noise, kept });
+  }
+
+  #latentMask(mask: Uint8Array): Float32Array {
+    const [, height, width] = this.shape;
+    return latentMask(mask, this.#request, { height, width });
   }
 
   #drawn(picture: EncodedPicture, draw: DrawNoise): Float32Array {
@@ -138,20 +154,19 @@ export class Denoising {
     return latent;
   }
 
-  #begin(
-    original: Float32Array | undefined,
-    noise: Float32Array | undefined,
-    { kept, spare }: NoisyStart,
-  ): void {
+  #begin({ latent, noise, kept }: Beginning): void {
     const { mask, strength } = this.#request;
+    const added = this.#addsNoise ? noise : undefined;
     // As diffusers' inpainting, but not its image to image: at full strength, nothing of the picture is left under the mask.
-    if (noise && (!original || (mask && strength === 1))) {
-      this.latent.set(noise.map((value) => value * this.#run.initNoiseSigma));
+    if (added && (!latent || (mask && strength === 1))) {
+      this.latent.set(added.map((value) => value * this.#run.initNoiseSigma));
       return;
     }
-    this.latent.set(spare ?? original ?? this.latent);
+    if (latent) this.latent.set(latent);
+    const hasOtherUnits = this.#given && this.#given.hasSigmaUnits !== this.#run.hasSigmaUnits;
+    if (!added && hasOtherUnits) this.#run.convertUnits(this.latent);
     kept?.keepOriginal(this.latent, CLEAN);
-    if (noise) this.#run.addNoise(this.latent, noise);
+    if (added) this.#run.addNoise(this.latent, added);
   }
 
   /** The model reads them beside the latent in every call. */
@@ -161,17 +176,6 @@ export class Denoising {
     input.set(mask.map(Math.round), length);
     input.set(masked, length + mask.length);
     this.#input = input;
-  }
-
-  /** Begins at what another run has left. */
-  #beginAtLatent({ values, hasSigmaUnits }: NoisyLatent): void {
-    this.latent.set(values);
-    if (!this.#addsNoise && hasSigmaUnits !== this.#run.hasSigmaUnits) this.#run.convertUnits(this.latent);
-    this.#addNoise();
-  }
-
-  #addNoise(): void {
-    if (this.#addsNoise) this.#run.addNoise(this.latent, this.#noise.draw(this.latent.length));
   }
 
   /** Its latent for another run. */

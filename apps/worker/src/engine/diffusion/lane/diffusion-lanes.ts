@@ -104,7 +104,7 @@ export class DiffusionLanes extends ModelLanes<OpenModel, DiffusionSample, Lane>
     const { model } = this.opened(request.model);
     refuseOtherSize(model.onlySize, request);
     if (request.image) this.#encoder(request);
-    if (model.conditioning.readsMask && !request.mask) throw needsMask(request.model);
+    if (model.conditioning.readsMask) refuseWithoutMask(request);
     refuseSecondPass(model, request, this.#upscales);
     const arrivedAt = this.parts.clock.monotonic();
     let sample = newSample(model, request, arrivedAt);
@@ -222,11 +222,12 @@ export class DiffusionLanes extends ModelLanes<OpenModel, DiffusionSample, Lane>
   }
 }
 
-function needsMask(model: string): LehrError {
-  const detail = `is missing: ${model} is an inpainting model, which draws a part of a picture again`;
-  return new LehrError('invalid-input', `/input/mask ${detail}.`, {
-    problems: [{ pointer: '/input/mask', detail }],
-  });
+/** Throws LehrError `invalid-input` for what an inpainting model does not draw. */
+function refuseWithoutMask({ model, mask, image }: DiffusionSample): void {
+  const [pointer, why] = mask ? ['/input/image', 'is a latent'] : ['/input/mask', 'is missing'];
+  if (mask && image) return;
+  const detail = `${why}: ${model} is an inpainting model, which reads a picture and a mask of its part to draw again`;
+  throw new LehrError('invalid-input', `${pointer} ${detail}.`, { problems: [{ pointer, detail }] });
 }
 
 /** Of a full step of a lane. A lane then makes its next step at most 1.3 steps after one. */

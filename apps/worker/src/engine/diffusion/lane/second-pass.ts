@@ -11,13 +11,16 @@ import type { Pixels, Upscales } from './upscales.ts';
 
 type Beginning = Pick<DiffusionSample, 'image' | 'latent'>;
 
-/** As A1111 does, it has the seed of the first pass, whose noise is drawn anew at the larger size. */
-export function secondRequest(
-  { hires, image: _, latent: __, denoisingStart: ___, ...request }: DiffusionSample,
-  beginning: Beginning,
-): DiffusionSample {
-  const { lane, width, height, steps, strength } = wanted(hires);
-  return { ...request, lane, width, height, steps, strength, ...beginning };
+/**
+ * As A1111 does, it has the seed of the first pass, whose noise is drawn anew at the larger size. What a mask keeps is the picture itself at that
+ * size, and nothing of the first pass: so a second pass that continues from a checkpoint needs only the job.
+ */
+export function secondRequest({ hires, ...request }: DiffusionSample, beginning: Beginning): DiffusionSample {
+  const { image: _, latent: __, mask: ___, noiseUnderMask: ____, denoisingStart: _____, ...same } = request;
+  const { lane, width, height, steps, strength, kept } = wanted(hires);
+  const { image: begun } = beginning;
+  const start = kept ? { ...kept, ...(begun ? { begun } : beginning) } : beginning;
+  return { ...same, lane, width, height, steps, strength, ...start };
 }
 
 /** What the second pass begins at, made of the first one's pixels, else of its latent. */
@@ -42,7 +45,7 @@ export function refuseSecondPass(
   const { steps, strength, upscaler } = hires;
   try {
     refuseOtherSize(model.onlySize, hires);
-    if (upscaler !== 'latent') encoderOf(request.model, model.pictureInput, hires);
+    if (upscaler !== 'latent' || request.mask) encoderOf(request.model, model.pictureInput, hires);
     if (!isPlainUpscaler(upscaler)) upscales.check(upscaler);
     checkRun({ name, config: model.schedulerConfig, steps, strength });
   } catch (error) {
