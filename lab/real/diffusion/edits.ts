@@ -84,6 +84,7 @@ const EDITS: readonly Edits[] = [
     pipeline: 'sdxl',
     cases: [
       ...chosen('sdxl-inpaint', ['masked', 'masked-ancestral']),
+      ...chosen('sd15-inpaint', ['outpainted']),
       ...prompts,
       ...windows,
       ...chosen('sdxl-hires', ['latent'], SIDE / 2),

@@ -28,7 +28,7 @@ export async function fullSize(bench: Bench, name: string): Promise<string> {
 /** Adds the VAE encoder to the exported graphs of a pipeline, whose folder it returns. */
 export async function withEncoder(bench: Bench, name: string): Promise<string> {
   const folder = await fullSize(bench, name);
-  const request = { do: 'export-encoder', folder };
+  const request = { do: 'export-graph', folder, graph: 'vae_encoder' };
   await once(join(folder, 'onnx/vae_encoder'), `exporting the VAE encoder of ${name}`, request, bench);
   return folder;
 }

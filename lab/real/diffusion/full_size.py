@@ -7,7 +7,7 @@ One process does one thing, because each holds gigabytes. Requests, one line of 
 
     {"do": "make", "name": "sd15", "folder": F}      F/torch: the pipeline as diffusers saves it; or another one of MAKERS
     {"do": "export", "folder": F}                    F/onnx: as `optimum-cli export onnx` writes it, without the VAE encoder
-    {"do": "export-encoder", "folder": F}            F/onnx/vae_encoder: this graph alone
+    {"do": "export-graph", "folder": F, "graph": G}  F/onnx/G: this graph alone
     {"do": "open", "folder": F, "engine": E}         E: torch (diffusers) or onnx (Optimum's pipeline)
     {"do": "draw", "case": C, "out": D}              D/NAME.latent.f32, D/NAME.png; answers the CPU seconds of a step
     {"do": "steps", "case": C}                       begins a picture and answers; each {"do": "step"} then makes a step of it
@@ -157,8 +157,19 @@ def make(name: str, folder: Path) -> None:
         latent, text = torch.randn(1, config.in_channels, 16, 16), torch.randn(1, 77, config.cross_attention_dim)
         prediction = pipeline.unet(latent, 500, text, **conditions).sample
         pipeline.unet.conv_out.weight.mul_(1 / prediction.std())
+    if pipeline.text_encoder:
+        change_norms(pipeline.text_encoder)
     pipeline.save_pretrained(folder / "torch")
     shutil.rmtree(folder / "work")
+
+
+def change_norms(encoder) -> None:
+    """Untrained norms give states with a mean of zero, up to rounding, and the weights of a prompt divide by their mean."""
+    torch.manual_seed(16)
+    with torch.no_grad():
+        for parameter in encoder.parameters():
+            if parameter.dim() == 1:
+                parameter += 0.1 * torch.randn_like(parameter)
 
 
 def export(folder: Path) -> None:
@@ -168,15 +179,15 @@ def export(folder: Path) -> None:
     shutil.rmtree(folder / "onnx/vae_encoder", ignore_errors=True)
 
 
-def export_encoder(folder: Path) -> None:
+def export_graph(folder: Path, graph: str) -> None:
     from diffusers import DiffusionPipeline
     from optimum.exporters.onnx.convert import export_models
     from optimum.exporters.utils import get_diffusion_models_for_export
 
     pipeline = DiffusionPipeline.from_pretrained(folder / "torch", torch_dtype=torch.float32)
-    encoder, config = get_diffusion_models_for_export(pipeline)["vae_encoder"]
-    export_models({"vae_encoder": (encoder, config)}, folder / "onnx", output_names=["vae_encoder/model.onnx"])
-    encoder.save_config(folder / "onnx/vae_encoder")
+    model, config = get_diffusion_models_for_export(pipeline)[graph]
+    export_models({graph: (model, config)}, folder / "onnx", output_names=[f"{graph}/model.onnx"])
+    (model.save_config if hasattr(model, "save_config") else model.config.save_pretrained)(folder / "onnx" / graph)
 
 
 def open_pipeline(folder: Path, engine: str):
@@ -253,8 +264,8 @@ def answer(request: dict):
         make(request["name"], folder)
     elif do == "export":
         export(folder)
-    elif do == "export-encoder":
-        export_encoder(folder)
+    elif do == "export-graph":
+        export_graph(folder, request["graph"])
     elif do == "open":
         opened["engine"] = Engine(folder, request["engine"])
     elif do == "steps":
