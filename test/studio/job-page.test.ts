@@ -1,11 +1,14 @@
 /** The job page: deliveries of the webhook that are sent again, a workflow as a picture of its nodes, and what is done with a job. */
-import { readFile } from 'node:fs/promises';
+import { appendFile, readFile } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
 import { describe, expect, test } from 'vitest';
+import { writeTinyTransform } from '../../packages/demo-models/src/index.ts';
 import { type Job, type JobId, JobSchema } from '../../packages/shared/src/index.ts';
 import { chromiumPath } from '../support/browser.ts';
 import { SAMPLES } from '../support/speech-files.ts';
-import type { Stack } from '../support/stack.ts';
+import { type Stack, startStack } from '../support/stack.ts';
 import { storedJobs } from '../support/stored-jobs.ts';
+import { tinyModels } from '../support/tiny-models.ts';
 import { webhookReceiver } from '../support/webhook-receiver.ts';
 import { checkView, DESK, faultsOf } from './look-at.ts';
 import { demoStack, enter, openStudio, studioWorld } from './studio-world.ts';
@@ -85,6 +88,50 @@ describe.skipIf(!chromiumPath)('the job page', () => {
     await page.locator('dialog').getByRole('button', { name: 'Delete' }).click();
     await expect.poll(() => page.locator('.tile').count()).toBe(2);
     expect((await stack.ask('GET', `/v1/jobs/${id}`)).status).toBe(404);
+    expect(complaints).toEqual([]);
+  });
+
+  test('What a model sees in a picture is a table, its kind is found in the gallery, and no model that enlarges is no button', {
+    tags: ['long'],
+  }, async () => {
+    const file = await tinyModels();
+    await writeTinyTransform(join(dirname(file), 'kinds'), { result: 'class' });
+    await appendFile(
+      file,
+      '  - { name: kinds, task: transform, result: class, versions: [{ version: "1", path: kinds }] }\n',
+    );
+    const stack = await startStack(world.redis, { LEHR_MODELS: file });
+    await stack.worker();
+    const drawn = await stack.over((await stack.post({ steps: 2 })).id);
+    const [picture] = drawn.output?.images ?? [];
+    const image = await stack.upload('a.png', new Uint8Array(await (await fetch(picture.url)).arrayBuffer()));
+    const posted = await stack.ask('POST', '/v1/jobs', {
+      type: 'picture-transform',
+      model: 'kinds',
+      input: { image },
+    });
+    const { output } = await stack.over(JobSchema.parse(await posted.json()).id);
+    const labels = output?.labels?.[0] ?? [];
+
+    const { page, complaints } = await openStudio(world.browser, { viewport: DESK });
+    await enter(page, stack);
+    await page.getByRole('link', { name: 'Gallery' }).click();
+    await page.locator('.tile-words', { hasText: labels[0].label }).waitFor();
+    await page.getByRole('combobox', { name: 'Kind', exact: true }).selectOption('Transformed pictures');
+    await expect
+      .poll(() => page.locator('.tile-title').allTextContents())
+      .toEqual(['A picture through kinds@1']);
+    await page.locator('.tile-link').click();
+    const rows = page.locator('.label-table tbody tr');
+    await rows.first().waitFor();
+    expect(await rows.allTextContents()).toEqual(
+      labels.map(({ label, score }) => `${label}${Math.round(score * 100)} %`),
+    );
+    await checkView(page, 'labels of a picture');
+    await page.goto(`${stack.url}/studio/jobs/${drawn.id}`);
+    await page.getByRole('button', { name: 'Edit this' }).waitFor();
+    await page.waitForLoadState('networkidle');
+    expect(await page.getByRole('button', { name: 'Upscale' }).count()).toBe(0);
     expect(complaints).toEqual([]);
   });
 

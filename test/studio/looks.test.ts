@@ -36,6 +36,16 @@ async function speak(page: Page, stack: Stack): Promise<void> {
   await page.locator('.segment').first().waitFor();
 }
 
+/** From the page of a job with a picture, and back to it: the picture made larger, on the page of its own job. */
+async function lookAtUpscaled(page: Page, colorScheme: string): Promise<void> {
+  await page.getByRole('button', { name: 'Upscale' }).click();
+  await page.getByText('512 × 512').waitFor();
+  await page.getByLabel('Before and after').waitFor();
+  await lookAt(page, `upscaled-${colorScheme}`, `upscaled-phone-${colorScheme}`);
+  await page.goBack();
+  await page.getByText('256 × 256').waitFor();
+}
+
 /** From the page of a job with a picture: what is painted on it, the result beside it, and what is drawn around it. */
 async function lookAtEdits(page: Page, colorScheme: string): Promise<void> {
   await page.getByRole('button', { name: 'Edit this' }).click();
@@ -101,6 +111,7 @@ describe.skipIf(!chromiumPath)('the looks of the studio', () => {
       await page.getByRole('link', { name: 'Job page' }).click();
       await page.locator('.phases').waitFor();
       await lookAt(page, `job-${colorScheme}`);
+      await lookAtUpscaled(page, colorScheme);
       await lookAtEdits(page, colorScheme);
       await speak(page, stack);
       await lookAt(page, `speak-${colorScheme}`);
@@ -108,8 +119,8 @@ describe.skipIf(!chromiumPath)('the looks of the studio', () => {
         await stack.over((await stack.post({ prompt })).id);
       }
       await page.getByRole('link', { name: 'Gallery' }).click();
-      await expect.poll(() => page.locator('.tile').count()).toBe(5);
-      await expect.poll(() => page.locator('.tile .picture[data-loaded="true"]').count()).toBe(4);
+      await expect.poll(() => page.locator('.tile').count()).toBe(6);
+      await expect.poll(() => page.locator('.tile .picture[data-loaded="true"]').count()).toBe(5);
       await lookAt(page, `gallery-${colorScheme}`, `gallery-phone-${colorScheme}`);
       expect(await galleryColumns(page, 360)).toBe(2);
       expect(await galleryColumns(page, PHONE.width)).toBe(2);

@@ -4,6 +4,7 @@
  */
 import type { Job } from '@lehr/client';
 import { computed, signal } from '@preact/signals';
+import { sourceTitle } from '../jobs/source.ts';
 import { texts } from '../texts/index.ts';
 import { type Fault, faultOf } from '../wire/fault.ts';
 import { lehr } from '../wire/lehr.ts';
@@ -121,11 +122,12 @@ export async function refresh(id: string): Promise<void> {
   if (now) jobs.value = jobs.value.map((job) => (job.id === id ? now : job));
 }
 
-/** What a job is recognised by: its prompt, its words, the names of its nodes, or as a recording. */
+/** What a job is recognised by: its prompt, its words, the picture that it began at, the names of its nodes, or as a recording. */
 export function titleOf(job: Job): string {
   const { input, output, type, nodes = [], id } = job;
   const words = type === 'text-to-image' ? String(input.prompt ?? '') : output?.text?.trim();
   if (words) return words;
+  if (type === 'picture-transform') return texts.upscale.titleOf(sourceTitle(job), job.model);
   const names = type === 'workflow' ? nodes.map((node) => node.id).join(', ') : titleOfTexts(job);
   return names || (type.startsWith('speech') ? texts.gallery.recording : id);
 }

@@ -1,6 +1,7 @@
 /** One job in the gallery. */
 import type { Job } from '@lehr/client';
 import { EditButton } from '../make/picture/edit-button.tsx';
+import { UpscaleButton } from '../make/picture/upscale-button.tsx';
 import { Icon, type IconName } from '../parts/icon.tsx';
 import { Link } from '../parts/link.tsx';
 import { Picture } from '../parts/picture.tsx';
@@ -38,7 +39,12 @@ export function Tile({ job, place, of, onDelete }: TileProps) {
         <span class="hidden">{texts.gallery.select(title)}</span>
       </label>
       {/* Of the first picture; the page of the job has the others. */}
-      {images.length > 0 && <EditButton job={job} image={images[0]} tileTitle={title} />}
+      {images.length > 0 && (
+        <div class="tile-actions">
+          <UpscaleButton job={job} image={images[0]} tileTitle={title} />
+          <EditButton job={job} image={images[0]} tileTitle={title} />
+        </div>
+      )}
       <Link to={{ name: 'job', id: job.id }} class="tile-link">
         <div class="tile-face">
           <Face job={job} title={title} />
@@ -83,6 +89,7 @@ function Face({ job, title }: { readonly job: Job; readonly title: string }) {
 
 function iconOf(type: Job['type']): IconName {
   if (type === 'speech-to-text') return 'speak';
+  if (type === 'picture-transform') return 'upscale';
   return type === 'text-to-image' || type === 'speech-to-image' ? 'make' : 'page';
 }
 

@@ -3,10 +3,11 @@ import { titleOf } from '../gallery/shelf.ts';
 import { textResults } from '../gallery/text-results.ts';
 import type { FollowedJob } from '../jobs/follow.ts';
 import { EditButton } from '../make/picture/edit-button.tsx';
+import { UpscaleButton } from '../make/picture/upscale-button.tsx';
 import { CutNotes, Download } from '../make/result.tsx';
-import { Picture } from '../parts/picture.tsx';
 import { Downloads } from '../speak/downloads.tsx';
 import { texts } from '../texts/index.ts';
+import { Labels, Transformed } from './transformed.tsx';
 
 const MAX_LINES = 50;
 
@@ -28,13 +29,15 @@ export function Outputs({ followed }: { readonly followed: FollowedJob }) {
       {images.length > 0 && (
         <div class="job-pictures">
           {images.map((image) => (
-            <figure key={image.sha256 + image.seed}>
-              <Picture image={image} alt={texts.make.pictureOf(title)} />
+            <figure key={`${image.sha256}${image.seed}`}>
+              <Transformed job={job} image={image} alt={texts.make.pictureOf(title)} />
               <figcaption>
                 <Download image={image} />
                 <EditButton job={job} image={image} />
+                <UpscaleButton job={job} image={image} />
                 <span class="hint">
-                  {image.width} × {image.height}, {texts.make.seed.toLowerCase()} {image.seed}
+                  {image.width} × {image.height}
+                  {image.seed !== undefined && `, ${texts.make.seed.toLowerCase()} ${image.seed}`}
                 </span>
               </figcaption>
             </figure>
@@ -49,7 +52,7 @@ export function Outputs({ followed }: { readonly followed: FollowedJob }) {
           {job.output?.segments && <Downloads job={job} />}
         </section>
       )}
-      <TextResults lines={textResults(job)} />
+      {job.type === 'picture-transform' ? <Labels job={job} /> : <TextResults lines={textResults(job)} />}
     </>
   );
 }

@@ -1,11 +1,12 @@
-/** The models that draw, as the API lists them. */
-import type { Model } from '@lehr/client';
+/** The models that draw and those that make pictures larger, as the API lists them. */
+import type { Image, Model } from '@lehr/client';
 import { computed, signal } from '@preact/signals';
 import { lehr } from '../wire/lehr.ts';
 
 export type PictureModel = Extract<Model, { task: 'text-to-image' }>;
+type TransformModel = Extract<Model, { task: 'picture-transform' }>;
 
-export const models = signal<readonly PictureModel[] | undefined>(undefined);
+const offered = signal<readonly Model[] | undefined>(undefined);
 let loading: Promise<void> | undefined;
 
 /** Loads once; a failure is tried again by the next call. */
@@ -16,6 +17,14 @@ export function loadModels(): Promise<void> {
   });
   return loading;
 }
+
+async function load(): Promise<void> {
+  offered.value = await lehr.models();
+}
+
+export const models = computed(() =>
+  offered.value?.filter((model): model is PictureModel => model.task === 'text-to-image'),
+);
 
 /** What a model needs beside a prompt: a picture, or a picture of which a part changes. */
 type Need = 'picture' | 'part';
@@ -29,7 +38,17 @@ export const needOf = ({ family }: PictureModel): Need | undefined => NEEDS[fami
 /** Those that draw from a prompt alone. */
 export const drawing = computed(() => models.value?.filter((model) => needOf(model) === undefined));
 
-async function load(): Promise<void> {
-  const all = await lehr.models();
-  models.value = all.filter((model): model is PictureModel => model.task === 'text-to-image');
+/** The default one, or the first. */
+const upscaler = computed(() => {
+  const all = (offered.value ?? []).filter(
+    (model): model is TransformModel =>
+      model.task === 'picture-transform' && model.result === 'picture' && model.scale > 1,
+  );
+  return all.find((model) => model.default) ?? all[0];
+});
+
+/** The model that makes this picture larger; undefined when none is offered or the picture is too large for it. */
+export function upscalerOf({ width, height }: Pick<Image, 'width' | 'height'>): TransformModel | undefined {
+  const model = upscaler.value;
+  return model && width * height <= model.limits.max_pixels ? model : undefined;
 }

@@ -4,9 +4,9 @@ import { Icon, type IconName } from '../parts/icon.tsx';
 import { Link } from '../parts/link.tsx';
 import { copy } from '../parts/toast.tsx';
 import { texts } from '../texts/index.ts';
-import { faultOf } from '../wire/fault.ts';
-import { fault, makeWithSeed, vary } from './making.ts';
-import { editOutput } from './picture/edit.ts';
+import { makeWithSeed, vary } from './making.ts';
+import { EditButton } from './picture/edit-button.tsx';
+import { UpscaleButton } from './picture/upscale-button.tsx';
 
 export function Result({ job }: { readonly job: Job }) {
   const images = job.output?.images ?? [];
@@ -30,18 +30,13 @@ export function Result({ job }: { readonly job: Job }) {
           onClick={() => makeWithSeed(Number(job.input.seed ?? 0))}
         />
         <Action icon="vary" text={texts.result.vary} onClick={vary} />
-        {images.map((image, index) => (
-          <Action
-            key={image.sha256}
-            icon="edit"
-            text={images.length > 1 ? `${texts.edit.action} ${index + 1}` : texts.edit.action}
-            onClick={() =>
-              editOutput(job, image).catch((error) => {
-                fault.value = faultOf(error);
-              })
-            }
-          />
-        ))}
+        {images.map((image, index) => {
+          const picture = { job, image, number: images.length > 1 ? index + 1 : undefined };
+          return [
+            <EditButton key={`edit ${image.sha256}`} {...picture} />,
+            <UpscaleButton key={`upscale ${image.sha256}`} {...picture} />,
+          ];
+        })}
         <Link to={{ name: 'job', id: job.id }} class="button">
           <Icon name="page" />
           {texts.result.open}
@@ -72,7 +67,7 @@ export function CutNotes({ job: { output } }: { readonly job: Job }) {
 export function Download({ image, number }: { readonly image: Image; readonly number?: number | undefined }) {
   const ending = image.content_type.split('/')[1];
   return (
-    <a class="button" href={image.url} download={`lehr-${image.seed}.${ending}`}>
+    <a class="button" href={image.url} download={`lehr-${image.seed ?? image.sha256.slice(0, 8)}.${ending}`}>
       <Icon name="download" />
       {texts.result.download}
       {number === undefined ? '' : ` ${number}`}

@@ -1,4 +1,4 @@
-/** The sentences and labels of a picture that is changed in Make. */
+/** The sentences and labels of a picture that is changed in Make, or made larger. */
 export const edit = {
   begin: 'Begin at a picture: drop it, paste it or',
   choose: 'choose one',
@@ -42,4 +42,12 @@ export const edit = {
   after: 'After',
   compare: 'Before and after',
   beforeShare: (percent: number) => `${Math.round(percent)} % before`,
+} as const;
+
+export const upscale = {
+  action: 'Upscale',
+  actionOf: (title: string) => `Make this picture larger: ${title}`,
+  /** `title`: of the picture that it was made of, where that is known. */
+  titleOf: (title: string | undefined, model: string) =>
+    title === undefined ? `A picture through ${model}` : `Larger: ${title}`,
 } as const;

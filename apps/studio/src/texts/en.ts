@@ -3,7 +3,7 @@ import { admin } from './admin.ts';
 import { belt } from './belt.ts';
 import { charts } from './charts.ts';
 import { compare } from './compare.ts';
-import { edit } from './edit.ts';
+import { edit, upscale } from './edit.ts';
 import { job } from './job.ts';
 import { rollouts } from './rollouts.ts';
 
@@ -242,6 +242,7 @@ export const en = {
   belt,
   compare,
   edit,
+  upscale,
   charts,
   textJob: {
     results: 'Results',

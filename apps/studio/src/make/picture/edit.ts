@@ -104,15 +104,20 @@ export async function takePicture(blob: Blob): Promise<void> {
   fitModel();
 }
 
-/** Takes an output with the settings of its job, and opens Make. */
-export async function editOutput(job: Job, image: Image): Promise<void> {
-  // Its link may have expired since the list was read.
+/** The file of an output, whose link may have expired since the list was read. */
+export async function fileOf(job: Job, image: Image): Promise<Blob> {
   const fresh = Date.parse(image.expires_at) < Date.now() ? await lehr.get(job.id) : job;
   const now = fresh.output?.images?.find(({ sha256 }) => sha256 === image.sha256) ?? image;
   const bytes = await lehr.download(now);
+  return new Blob([bytes as BlobPart], { type: image.content_type });
+}
+
+/** Takes an output with the settings of its job, and opens Make. */
+export async function editOutput(job: Job, image: Image): Promise<void> {
+  const file = await fileOf(job, image);
   if (job.type === 'text-to-image') await takeOver(job);
   change({ n: 1, keepsSeed: false });
-  await takePicture(new Blob([bytes as BlobPart], { type: image.content_type }));
+  await takePicture(file);
   go({ name: 'make' });
 }
 
