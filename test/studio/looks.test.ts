@@ -178,8 +178,13 @@ describe.skipIf(!chromiumPath)('the looks of the studio', () => {
     await enter(page, stack);
     const words = 'a (tall:1.3) lighthouse,  [fog] AVAToffice fi\n\nBREAK (((unbroken_word)))'.repeat(12);
     await page.locator('#prompt').fill(`${words}${'longword'.repeat(20)} \n`);
-    await page.locator('#prompt').blur();
     const box = page.locator('.prompt-box');
+    await page.keyboard.press('Control+End');
+    await page.keyboard.press('x');
+    const hidden = `(({ scrollTop, clientHeight, scrollHeight }) => scrollHeight - clientHeight - scrollTop)
+      (document.querySelector('.prompt-box'))`;
+    expect(await page.evaluate(hidden), 'pixels below the line that is written').toBeLessThan(20);
+    await page.locator('#prompt').blur();
     for (const width of [360, 705, 1280]) {
       await page.setViewportSize({ width, height: 840 });
       for (const isAtEnd of [false, true]) {

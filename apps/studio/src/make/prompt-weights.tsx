@@ -4,6 +4,7 @@
  */
 import { markWeightedPrompt, type PromptMark, type PromptSyntax } from '@lehr/shared/prompts';
 
+const BREAK = 'BREAK';
 /** A weight that has all of its colour, and so has what is divided by it. */
 const STRONGEST = 1.6;
 
@@ -18,9 +19,7 @@ export function PromptWeights({ prompt, syntax }: PromptWeightsProps) {
     <span class="prompt-weights" aria-hidden="true">
       {syntax === 'plain' && prompt}
       {marks.map((mark) => (
-        <span key={mark.from} class={classOf(mark)} style={{ '--share': shareOf(mark) }}>
-          {prompt.slice(mark.from, mark.to)}
-        </span>
+        <Mark key={mark.from} mark={mark} text={prompt.slice(mark.from, mark.to)} />
       ))}
       {/* An empty last line has a height only with something in it. */}
       {'\u200b'}
@@ -28,12 +27,27 @@ export function PromptWeights({ prompt, syntax }: PromptWeightsProps) {
   );
 }
 
-function classOf({ weight, isBreak }: PromptMark): string {
-  if (isBreak) return 'weight-break';
-  if (weight === undefined || weight === 1) return '';
-  return weight > 1 ? 'weight-more' : 'weight-less';
+function Mark({ mark, text }: { readonly mark: PromptMark; readonly text: string }) {
+  const { weight = 1, isBreak } = mark;
+  if (isBreak) {
+    // The blanks around the word belong to it, and have no frame.
+    const [before, after] = text.split(BREAK);
+    return (
+      <>
+        {before}
+        <span class="weight-break">{BREAK}</span>
+        {after}
+      </>
+    );
+  }
+  if (weight === 1) return text;
+  return (
+    <span class={weight > 1 ? 'weight-more' : 'weight-less'} style={{ '--share': shareOf(weight) }}>
+      {text}
+    </span>
+  );
 }
 
 /** From 0 to 1. */
-const shareOf = ({ weight = 1 }: PromptMark): number =>
+const shareOf = (weight: number): number =>
   weight <= 0 ? 1 : Math.min(1, Math.abs(Math.log(weight)) / Math.log(STRONGEST));
