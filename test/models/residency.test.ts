@@ -8,7 +8,7 @@ import type { Job, QueueList } from '../../packages/shared/src/index.ts';
 import type { LehrProcess } from '../support/lehr-process.ts';
 import { startRedis, type TestRedis } from '../support/redis.ts';
 import { type Stack, startStack } from '../support/stack.ts';
-import { tinyModels } from '../support/tiny-models.ts';
+import { addCheckedModel, addTransformModels, tinyModels } from '../support/tiny-models.ts';
 
 let redis: TestRedis;
 beforeAll(async () => {
@@ -98,6 +98,24 @@ test('A model with a job in hand is not closed before that has ended, and its wa
   expect(ended.error).toBeNull();
   expect(ended).toMatchObject({ status: 'succeeded', attempt: 1 });
   expect((await over(waiting.id)).status).toBe('succeeded');
+});
+
+test('With a budget, what checks the pictures of a model is loaded with it, and its jobs run when both are open', {
+  tags: ['long'],
+}, async () => {
+  const file = await tinyModels();
+  await addTransformModels(file);
+  await addCheckedModel(file, { mode: 'mark' });
+  const stack = await startStack(redis, { LEHR_MODELS: file, LEHR_TASKS: 'diffusion' });
+  const { id } = await stack.post({ steps: 2 }, { model: 'checked' });
+  await stack.worker({ LEHR_MODEL_MEMORY_MB: '600' });
+  expect(await stack.over(id)).toMatchObject({
+    status: 'succeeded',
+    output: { images: [{ safety: { flagged: true } }] },
+  });
+  // It is open for the other model only.
+  const { data } = (await (await stack.ask('GET', '/v1/queues')).json()) as QueueList;
+  expect(data.map(({ name }) => name)).toEqual(['diffusion.checked@1.64x64']);
 });
 
 test('A model that cannot be opened does not keep the other from serving, and is loaded when its folder is complete', {

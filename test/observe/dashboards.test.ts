@@ -8,11 +8,13 @@ import { CHARTS } from '../../apps/api/src/operations/queries.ts';
 import { DASHBOARDS } from '../../infra/observe/dashboards/index.ts';
 import type { Panel } from '../../infra/observe/dashboards/panel.ts';
 import { metricsOf } from '../../infra/observe/metrics-page.ts';
+import { flatPicture } from '../support/picture-file.ts';
 import { freePort } from '../support/ports.ts';
 import { startRedis, type TestRedis } from '../support/redis.ts';
 import { SAMPLES } from '../support/speech-files.ts';
 import { speechModels } from '../support/speech-models.ts';
 import { type Stack, startStack } from '../support/stack.ts';
+import { addTransformModels } from '../support/tiny-models.ts';
 import { webhookReceiver } from '../support/webhook-receiver.ts';
 import { startPrometheus, type TestPrometheus } from './prometheus.ts';
 
@@ -40,16 +42,20 @@ async function exporter(file: string): Promise<number> {
   return port;
 }
 
-/** One picture and one transcript, both reported to a receiver, and one refused request. */
+/** One picture, one transcript and one mask, all reported to a receiver, and one refused request. */
 async function runJobs(stack: Stack): Promise<void> {
   const { url } = await webhookReceiver(200);
   const fields = { webhook: { url }, priority: 'interactive' };
   const audio = `data:audio/wav;base64,${await readFile(new URL('en_circle.wav', SAMPLES), 'base64')}`;
   const speech = { type: 'speech-to-text', input: { audio }, ...fields };
   const posted = await stack.ask('POST', '/v1/jobs', speech);
+  const image = `data:image/png;base64,${await readFile(await flatPicture('#c83264'), 'base64')}`;
+  const mask = { type: 'picture-transform', model: 'marks', input: { image }, ...fields };
+  const transform = await stack.ask('POST', '/v1/jobs', mask);
   await stack.ask('POST', '/v1/jobs', {});
   const picture = await stack.post({ width: 128, height: 64 }, fields);
-  for (const { id } of [picture, (await posted.json()) as { id: string }]) await stack.over(id);
+  const others = [posted, transform].map(async (response) => (await response.json()) as { id: string });
+  for (const { id } of [picture, ...(await Promise.all(others))]) await stack.over(id);
 }
 
 /** The questions of panels that still lack data. */
@@ -72,12 +78,14 @@ async function emptyCharts({ url }: TestPrometheus): Promise<string[]> {
   );
 }
 
-test('Every panel of the dashboards and every chart of the studio has data after a picture and a transcript', {
+test('Every panel of the dashboards and every chart of the studio has data after a picture, a transcript and a mask', {
   tags: ['long'],
 }, async () => {
   const workerPort = await freePort();
+  const models = await speechModels({ canary: true });
+  await addTransformModels(models);
   const stack = await startStack(server, {
-    LEHR_MODELS: await speechModels({ canary: true }),
+    LEHR_MODELS: models,
     LEHR_EGRESS_ALLOW: '*',
     LEHR_METRICS_TENANTS: '5',
   });

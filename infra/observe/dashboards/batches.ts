@@ -32,6 +32,9 @@ export const BATCHES: DashboardFacts = {
         lines('How many windows of speech share the decoder?', 'short', {
           [REF]: mean('lehr_windows_per_batch'),
         }),
+        lines('How many tiles of pictures share a run of a model that transforms them?', 'short', {
+          [REF]: mean('lehr_tiles_per_run'),
+        }),
         lines('How many tokens are written per second?', 'short', {
           [REF]: rate('lehr_tokens_total', 'model, version', CHOSEN),
         }),

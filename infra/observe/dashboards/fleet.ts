@@ -83,6 +83,15 @@ export const FLEET: DashboardFacts = {
         stacked('How many pictures does each model make per second?', 'short', {
           '{{model}}': rate('lehr_images_total', 'model', CHOSEN),
         }),
+        stacked(
+          'What does the check of drawn pictures say?',
+          'short',
+          {
+            '{{model}}: {{verdict}}':
+              'sum by (model, verdict) (increase(lehr_safety_pictures_total{model=~"$model"}[$__rate_interval]))',
+          },
+          { help: 'Of models with `safety` in models.yaml (docs/transform.md).', isRare: true },
+        ),
         stacked('How many seconds of speech are transcribed per second?', 'short', {
           '{{model}}': rate('lehr_audio_seconds_total', 'model', CHOSEN),
         }),
