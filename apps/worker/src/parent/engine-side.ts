@@ -147,7 +147,8 @@ export class EngineSide implements JobRunner {
   }
 
   get unavailable(): readonly UnavailableModel[] {
-    return this.#supervisor.models.unavailable;
+    const { unavailable } = this.#supervisor.models;
+    return [...unavailable, ...this.#served.lacking(unavailable)];
   }
 
   get lanes(): LaneStatus[] {

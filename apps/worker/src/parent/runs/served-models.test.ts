@@ -16,6 +16,32 @@ test('A job of texts counts as at most an eighth of its lane, and a picture of m
   expect(models.mostRows('diffusion.tiny@1.64x64', 8)).toBe(Number.POSITIVE_INFINITY);
 });
 
+const CHECKED = `models:
+  - { name: draws, task: diffusion, safety: { model: judge }, versions: [{ version: "1", path: draws }] }
+  - { name: judge, task: transform, result: class, versions: [{ version: "1", path: judge }] }
+`;
+
+test('A model is served only with the model that checks its pictures, which is served to no one else, and else says what it lacks', () => {
+  const lane = 'diffusion.draws@1.512x512';
+  const servedBy = (...refs: string[]): ServedModels => {
+    const open = refs.map((ref) => ({ ref }) as OpenedModel);
+    return new ServedModels(() => open, new ModelEntries(parseRegistry(CHECKED), () => open), ['diffusion']);
+  };
+  const both = servedBy('draws@1', 'judge@1');
+  expect([both.serves(lane), both.serves('transform.judge@1')]).toEqual([true, false]);
+  expect(both.offered.map(({ ref }) => ref)).toEqual(['draws@1']);
+  const alone = servedBy('draws@1');
+  expect([alone.serves(lane), alone.offered]).toEqual([false, []]);
+  const failure = { code: 'model-unavailable', message: 'there is no model.onnx' } as const;
+  expect(alone.lacking([{ ref: 'judge@1', failure }])).toEqual([
+    {
+      ref: 'draws@1',
+      failure: { ...failure, message: 'needs judge@1, which cannot be opened: there is no model.onnx' },
+    },
+  ]);
+  expect(both.lacking([])).toEqual([]);
+});
+
 const LISTED = `models:
   - name: listener
     task: whisper

@@ -9,7 +9,7 @@ import {
   rowsPerSample,
   type Task,
 } from '@lehr/shared';
-import type { OpenedModel } from '../../engine/protocol/messages.ts';
+import type { OpenedModel, UnavailableModel } from '../../engine/protocol/messages.ts';
 import type { LaneDefaults } from './lane-rows.ts';
 import { USUAL_TOKENS } from './text-run.ts';
 
@@ -106,6 +106,19 @@ export class ServedModels implements LaneDefaults {
     return this.#opened().filter((model) => {
       const task = this.#entries.find(model.ref)?.task;
       return (task === undefined || this.#tasks.includes(task)) && this.#hasCompanions(model);
+    });
+  }
+
+  /** The open models whose jobs are not claimed, because a model that they need is one of `unavailable`. */
+  lacking(unavailable: readonly UnavailableModel[]): UnavailableModel[] {
+    return this.#opened().flatMap(({ ref }) => {
+      const needed = this.#entries.companions(ref);
+      const missing = unavailable.find((each) => needed.includes(each.ref));
+      if (!missing) return [];
+      const { code, message } = missing.failure;
+      return [
+        { ref, failure: { code, message: `needs ${missing.ref}, which cannot be opened: ${message}` } },
+      ];
     });
   }
 
