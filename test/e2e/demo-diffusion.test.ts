@@ -109,6 +109,17 @@ test('demo-diffusion draws the scene with every sampler that it offers', { tags:
   }
 });
 
+test('demo-diffusion draws a scene at twice the size, which demo-upscaler makes of its first pass', {
+  tags: ['long'],
+}, async () => {
+  const hires = { scale: 2, strength: 0.3, upscaler: 'demo-upscaler' };
+  const [picture] = await drawAll(await world(), [
+    { prompt: 'a red circle on a blue background', seed: 3, hires },
+  ]);
+  expect([picture.width, picture.height]).toEqual([512, 512]);
+  expect(checkScene(picture, RED_CIRCLE)).toMatchObject({ background: true, colours: true, shapes: true });
+});
+
 test('demo-diffusion draws the scene in other sizes', { tags: ['long'] }, async () => {
   const sizes = [
     { width: 128, height: 128 },
