@@ -1,11 +1,21 @@
-import { type LeaseToken, pngTexts, type TextToImageInput } from '@lehr/shared';
+import {
+  type Clock,
+  type LeaseToken,
+  pngTexts,
+  silentLog,
+  systemClock,
+  type TextToImageInput,
+} from '@lehr/shared';
 import type { Claim } from '@lehr/shared/queue';
 import type { JobRecord } from '@lehr/shared/records';
 import sharp from 'sharp';
 import { expect, test } from 'vitest';
-import type { FromEngine, SampleId, TransformedMessage } from '../../engine/protocol/messages.ts';
+import type { FromEngine, SampleId, ToEngine, TransformedMessage } from '../../engine/protocol/messages.ts';
+import { InputShares } from './input-shares.ts';
 import type { SampleRun } from './job-run.ts';
+import { LaneRows } from './lane-rows.ts';
 import { PictureRun } from './picture-run.ts';
+import { Runs } from './runs.ts';
 import { blurredPicture, labelProblem, newCheck, type Safety, verdictOf } from './safety.ts';
 
 const RULE: Safety = { mode: 'mark', model: 'judge@1', labels: ['gore', 'nsfw'], threshold: 0.6 };
@@ -90,7 +100,7 @@ interface Drawing {
   readonly draw: (index: number) => Promise<SampleRun>;
 }
 
-async function drawing(mode: Safety['mode'], n = 1): Promise<Drawing> {
+function drawing(mode: Safety['mode'], n = 1): Drawing {
   const stored = new Map<string, Uint8Array>();
   const claim = { jobId: 'job_1', queue: RECORD.queue, token: 'lease' as LeaseToken } as Claim;
   const input = {
@@ -118,23 +128,34 @@ async function drawing(mode: Safety['mode'], n = 1): Promise<Drawing> {
     safety: { ...RULE, mode },
     companions: ['judge@1'],
   });
-  const samples = await run.begin();
   const draw = async (index: number): Promise<SampleRun> => {
-    const { data: pixels, ...size } = squares(64, 64);
-    const finished = { type: 'finished', sample: samples[index].request.id, pixels, ...size, batchSize: 1 };
-    const times = { textMs: 0, startedAt: 0, denoisedAt: 1, decodedAt: 2, decodeMs: 1, deviceMs: 1 };
-    const latent = Uint8Array.of(1, 2, 3);
-    const message = { ...finished, latent, cuts: {}, sizes: {}, timings: times };
-    const [check] = await run.addResult(samples[index], message as Extract<FromEngine, { type: 'finished' }>);
+    const [check] = await run.addResult(run.samples[index], drawn(run.samples[index]));
     return check;
   };
   return { run, stored, draw };
 }
 
+function drawn({ request }: SampleRun): Extract<FromEngine, { type: 'finished' }> {
+  const { data: pixels, ...size } = squares(64, 64);
+  const timings = { textMs: 0, startedAt: 0, denoisedAt: 1, decodedAt: 2, decodeMs: 1, deviceMs: 1 };
+  const latent = Uint8Array.of(1, 2, 3);
+  return {
+    type: 'finished',
+    sample: request.id,
+    pixels,
+    ...size,
+    latent,
+    batchSize: 1,
+    cuts: {},
+    sizes: {},
+    timings,
+  };
+}
+
 const UNSAFE = judged(['nsfw', 0.9], ['gore', 0.1]);
 
 test('Nothing of a picture is stored before its check, and the models of both are in use until then', async () => {
-  const { run, stored, draw } = await drawing('mark', 2);
+  const { run, stored, draw } = drawing('mark', 2);
   const [first, second] = run.samples;
   const check = await draw(1);
   expect(stored.size).toBe(0);
@@ -154,7 +175,7 @@ test('Nothing of a picture is stored before its check, and the models of both ar
 });
 
 test('Of an unsafe picture that is blurred, neither its pixels nor its latent are stored, and no previews are shown', async () => {
-  const { run, stored, draw } = await drawing('blur');
+  const { run, stored, draw } = drawing('blur');
   expect(run.hidesPreviews).toBe(true);
   await run.addResult(await draw(0), UNSAFE);
   expect([...stored.keys()]).toEqual(['out/acme/job_1/lease/0.png']);
@@ -166,11 +187,38 @@ test('Of an unsafe picture that is blurred, neither its pixels nor its latent ar
 });
 
 test('An unsafe picture that is refused fails its job for good, and nothing of it is stored', async () => {
-  const { run, stored, draw } = await drawing('refuse');
+  const { run, stored, draw } = drawing('refuse');
   await expect(run.addResult(await draw(0), UNSAFE)).rejects.toMatchObject({
     code: 'unsafe-picture',
     retryable: false,
     message: 'The picture was found unsafe (nsfw, 0.90) and is not given out.',
   });
   expect([stored.size, run.outcomes]).toEqual([0, ['refused']]);
+});
+
+test('An engine that dies during a check gets the check again, and not the picture that is drawn', async () => {
+  const { run, stored } = drawing('mark');
+  const sent: ToEngine[] = [];
+  const runs = new Runs({
+    laneRows: new LaneRows({ firstCap: () => 8, usualRows: () => 1 }, () => {}),
+    inputs: new InputShares(() => {}),
+    progress: { note: () => {}, forget: () => {} },
+    previews: { stepped: () => {}, publish: async () => {} },
+    clock: systemClock as Clock,
+    log: silentLog,
+    send: (message) => sent.push(message),
+  });
+  const ended = runs.run(run);
+  await expect.poll(() => sent.length).toBe(1);
+  runs.endSample(drawn(run.samples[0]));
+  await expect.poll(() => sent.length).toBe(2);
+  const check = run.samples[1].request;
+  expect(runs.usesModel('judge@1')).toBe(true);
+  runs.engineDied({ code: null, signal: 'SIGKILL', hung: false });
+  runs.resubmit();
+  expect(sent.at(-1)).toMatchObject({ type: 'submit', samples: [{ id: check.id, task: 'transform' }] });
+  expect([sent.length, stored.size]).toEqual([3, 0]);
+  runs.endSample({ ...UNSAFE, sample: check.id });
+  await ended;
+  expect([run.isDone, run.outcomes]).toEqual([true, ['marked']]);
 });
