@@ -47,6 +47,17 @@ const ENTRIES: readonly Entry[] = [
     comparisons: ['velocity'],
   },
   { model: 'SDXL', forms: 'float32; three tenths of the width', comparisons: ['xl'] },
+  {
+    model: 'Stable Diffusion 1.5',
+    forms: 'masks, weighted prompts, second passes; float32; full size',
+    comparisons: ['masks', 'prompts', 'hires', 'nine-channels'],
+  },
+  {
+    model: 'SDXL and its refiner',
+    forms:
+      'masks, weighted prompts, second passes, early ends; float32; three tenths and a third of the width',
+    comparisons: ['xl-edits', 'xl-refiner'],
+  },
   family('Stable Diffusion 1.5', 'sd15'),
   family('Stable Diffusion 2.1, velocity', 'sd21'),
   family('SD-Turbo', 'sd-turbo'),

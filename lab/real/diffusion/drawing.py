@@ -1,6 +1,6 @@
-"""What diffusers draws of a case, for the fixtures (make_fixtures.py) and for the pipelines at full size (full_size.py), and the files that cases begin at.
+"""What diffusers draws of a case, for the fixtures (make_fixtures.py) and for the pipelines at full size (full_size.py).
 
-make_fixtures.py says what a case has.
+make_fixtures.py says what a case has; the files that cases begin at are made here.
 """
 
 import functools
@@ -26,7 +26,7 @@ SAMPLERS = {
 
 
 def write_files(folder: Path, cases) -> None:
-    """The pictures and masks of the cases, as large as the first one. What is not in parts of 64 is rounded."""
+    """The pictures and masks of the cases, as large as the first one."""
     side = cases[0]["width"]
     folder.mkdir(parents=True, exist_ok=True)
     if any("image" in each for each in cases):

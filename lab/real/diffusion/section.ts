@@ -6,6 +6,7 @@ import { fusedOthers, fusedUnet, fusedXl } from './fused.ts';
 import { hostCost } from './host-cost.ts';
 import { opening } from './opening.ts';
 import { parity, parityOfVelocity, parityOfXl } from './parity.ts';
+import { promptLengths } from './prompt-lengths.ts';
 import { stepTime } from './step-time.ts';
 
 export const section: Section = {
@@ -13,8 +14,8 @@ export const section: Section = {
   about: `The pipeline of Stable Diffusion 1.5 as its published configuration describes it (860 million parameters in the UNet), with seeded
 random weights, because no weights can be downloaded here. Optimum exports it in float32 from a local folder. Equal pictures show that the
 graphs, samplers, guidance and seeds are equal; they show nothing about the pictures' quality. Stable Diffusion 2.1 has half of its
-published width and SDXL three tenths, with all of their blocks and layers, because the machine has 23 GB of memory for several users. The tables of all families have pipelines with the published blocks, layers and
-options and few channels: the fixtures of \`npm test\`, made and exported again.`,
+published width, SDXL three tenths and its refiner a third, with all of their blocks and layers, because the machine has 23 GB of memory for several
+users. The tables of all families have pipelines with the published blocks, layers and options and few channels: the fixtures of \`npm test\`, made and exported again.`,
   environments: [
     {
       name: 'diffusion',
@@ -26,6 +27,7 @@ options and few channels: the fixtures of \`npm test\`, made and exported again.
     { name: 'opening', title: 'Opening Stable Diffusion 1.5', run: opening },
     { name: 'parity', title: 'The same pictures from the same weights', run: parity },
     { name: 'step', title: "A step of 512x512 beside the bare loop and Optimum's pipeline", run: stepTime },
+    { name: 'lengths', title: 'A step with prompts of one chunk and of more', run: promptLengths },
     { name: 'fused', title: 'Fused attention beside the graph as exported', run: fusedUnet },
     { name: 'fused-xl', title: 'The same for SDXL at three tenths of its width', run: fusedXl },
     { name: 'fused-others', title: 'The same for Whisper base and text models', run: fusedOthers },

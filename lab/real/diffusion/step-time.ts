@@ -1,7 +1,7 @@
 /** Steps of 512x512 at full width with one thread each: of Lehr, of the bare graph, and of Optimum's pipeline. */
 import { join } from 'node:path';
 import { readDiffusionConfig } from '../../../apps/worker/src/engine/diffusion/folder/diffusion-config.ts';
-import { loadUnet } from '../../../apps/worker/src/engine/diffusion/folder/load-unet.ts';
+import { type LoadedUnet, loadUnet } from '../../../apps/worker/src/engine/diffusion/folder/load-unet.ts';
 import { LaneSample } from '../../../apps/worker/src/engine/diffusion/lane/lane-sample.ts';
 import type { SampleId } from '../../../apps/worker/src/engine/protocol/messages.ts';
 import { onnxRuntime } from '../../../apps/worker/src/engine/runtime/onnx.ts';
@@ -13,7 +13,7 @@ import { fullSize, openEngine } from './full-size.ts';
 /** Their median, because the CPU time of one step differs by some per cent between runs of the same graph. */
 const ROUNDS = 6;
 const LATENT = { height: 64, width: 64, channels: 4 };
-const TEXT = { tokens: 77, width: 768 };
+export const UNET_TEXT = { tokens: 77, width: 768 };
 /** The share of the bare loop's speed that Lehr wants to keep. */
 const SHARE = 0.98;
 /** The first step warms up. */
@@ -84,15 +84,20 @@ interface LehrSteps {
   close(): Promise<void>;
 }
 
-async function lehrSteps(folder: string): Promise<LehrSteps> {
+/** Lehr's UNet of Stable Diffusion 1.5, with one thread. */
+export function openUnet(folder: string): Promise<LoadedUnet> {
   const plan = {
     latentChannels: LATENT.channels,
-    embeddingDim: TEXT.width,
-    tokens: TEXT.tokens,
+    embeddingDim: UNET_TEXT.width,
+    tokens: UNET_TEXT.tokens,
     probe: { height: 16, width: 16 },
   };
   const cpu = { providers: ['cpu'], threads: 1 } as const;
-  const { unet, session } = await loadUnet(join(folder, 'unet/model.onnx'), plan, onnxRuntime, cpu);
+  return loadUnet(join(folder, 'unet/model.onnx'), plan, onnxRuntime, cpu);
+}
+
+async function lehrSteps(folder: string): Promise<LehrSteps> {
+  const { unet, session } = await openUnet(folder);
   const run = session.run.bind(session);
   let last: Parameters<typeof run> | undefined;
   session.run = (...inputs) => {
@@ -118,7 +123,7 @@ async function lehrSteps(folder: string): Promise<LehrSteps> {
   );
   // The time of a step does not depend on the values.
   sample.prompt.setEmbeddings([
-    { hidden: new Float32Array(TEXT.tokens * TEXT.width).fill(0.5), pooled: undefined },
+    { hidden: new Float32Array(UNET_TEXT.tokens * UNET_TEXT.width).fill(0.5), pooled: undefined },
   ]);
   return {
     step: () =>
@@ -134,7 +139,7 @@ async function lehrSteps(folder: string): Promise<LehrSteps> {
   };
 }
 
-async function timed(work: () => Promise<unknown>): Promise<Step> {
+export async function timed(work: () => Promise<unknown>): Promise<Step> {
   const [startedAt, before] = [performance.now(), process.cpuUsage()];
   await work();
   const { user, system } = process.cpuUsage(before);

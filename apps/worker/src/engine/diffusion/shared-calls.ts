@@ -13,10 +13,9 @@ export interface SharedCall {
 }
 
 /**
- * A row with a longer text costs more: measured on 2026-11-28 with the UNet of Stable Diffusion 1.5 at 512x512 (float32, two threads of a shared
- * CPU at a load of 2, 11 interleaved rounds), its CPU time was 0.97, 1.00, 1.02 and 1.07 times that of one chunk with 2, 4, 8 and 12. So rows are
- * repeated up to 8 chunks of 77 tokens, and run apart beyond. A shorter run at a load of 6 took 1.10 times for 3 chunks: no card, and no quiet
- * machine, has confirmed the limit.
+ * A row with a longer text costs more: measured on 2026-11-28 with the UNet of Stable Diffusion 1.5 (float32, one thread, load 2.3 to 1.2, 5
+ * interleaved rounds), 8 chunks took 1.07 times the CPU time of one at 512x512, and 1.10 times at 256x256. A run of its own took 1.07 times. So rows are repeated
+ * up to 8 chunks of 77 tokens, and run apart beyond. No card was measured.
  */
 export const MAX_SHARED_TOKENS = 8 * 77;
 

@@ -11,7 +11,7 @@ interface UnetPlan extends UnetConfig {
   readonly tokens: number;
 }
 
-interface LoadedUnet {
+export interface LoadedUnet {
   readonly unet: Unet;
   readonly session: RuntimeSession;
 }
