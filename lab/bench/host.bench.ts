@@ -13,7 +13,7 @@ import type { DiffusionSample, SampleId } from '../../apps/worker/src/engine/pro
 import type { RuntimeSession } from '../../apps/worker/src/engine/runtime/runtime.ts';
 import { elementCount, type FloatType, floatTensor } from '../../apps/worker/src/engine/runtime/tensor.ts';
 import { type SamplerName, systemClock } from '../../packages/shared/src/index.ts';
-import type { SampledFigure } from './harness.ts';
+import type { Figure, RatioFigure, SampledFigure } from './harness.ts';
 
 /** Of Stable Diffusion 1.5. */
 const CHANNELS = 4;
@@ -69,7 +69,22 @@ function idleSession(
   return { session, ranMs: () => ranMs };
 }
 
-function sampleOf(seed: number, sampler: SamplerName, side: number): LaneSample {
+/** A disc in the middle, half of the picture. */
+function disc(side: number): Uint8Array {
+  const [middle, radius] = [side / 2, side * Math.sqrt(0.5 / Math.PI)];
+  const isIn = (i: number): boolean =>
+    Math.hypot((i % side) - middle, Math.floor(i / side) - middle) < radius;
+  return Uint8Array.from({ length: side * side }, (_, i) => (isIn(i) ? 255 : 0));
+}
+
+/** The picture of a masked sample, as the VAE encodes it. */
+function pictureOf(side: number) {
+  const mean = new Float32Array(CHANNELS * side * side).map((_, i) => Math.sin(i));
+  return { picture: { mean, deviation: mean.map(Math.abs), size: { height: side, width: side } } };
+}
+
+function sampleOf(seed: number, sampler: SamplerName, side: number, isMasked: boolean): LaneSample {
+  const pixels = 8 * side;
   const request: DiffusionSample = {
     id: `sample-${seed}` as SampleId,
     task: 'diffusion',
@@ -77,15 +92,17 @@ function sampleOf(seed: number, sampler: SamplerName, side: number): LaneSample 
     lane: 'idle',
     prompt: 'a lighthouse',
     negativePrompt: '',
-    width: 8 * side,
-    height: 8 * side,
+    width: pixels,
+    height: pixels,
     steps: STEPS,
     guidance: 7.5,
     seed,
     sampler,
     maxBatchMates: Number.MAX_SAFE_INTEGER,
+    ...(isMasked && { image: new Uint8Array(3 * pixels * pixels), mask: disc(pixels), strength: 1 }),
   };
   const sample = new LaneSample(request, CONFIG, [CHANNELS, side, side], 0);
+  if (isMasked) sample.denoising.beginAt(pictureOf(side));
   const embedding = () => ({ hidden: new Float32Array(TOKENS * WIDTH).fill(0.1), pooled: undefined });
   sample.prompt.setEmbeddings([embedding(), embedding()]);
   return sample;
@@ -94,7 +111,12 @@ function sampleOf(seed: number, sampler: SamplerName, side: number): LaneSample 
 const drawer = new NoiseDrawer();
 
 /** Ms of each step without the run, per row. */
-async function stepTimes(type: FloatType, sampler: SamplerName, side: number): Promise<number[]> {
+async function stepTimes(
+  type: FloatType,
+  sampler: SamplerName,
+  side: number,
+  isMasked = false,
+): Promise<number[]> {
   const rows = 2 * SAMPLES;
   const { session, ranMs } = idleSession(type, rows, side);
   const lane = new Lane({
@@ -109,7 +131,7 @@ async function stepTimes(type: FloatType, sampler: SamplerName, side: number): P
     onDenoised: () => {},
     isDecodeCongested: () => false,
   });
-  for (let seed = 0; seed < SAMPLES; seed++) lane.submit(sampleOf(seed, sampler, side));
+  for (let seed = 0; seed < SAMPLES; seed++) lane.submit(sampleOf(seed, sampler, side, isMasked));
   const taken: number[] = [];
   while (lane.hasWork) {
     const before = performance.now() - ranMs();
@@ -128,11 +150,28 @@ const figure = (type: FloatType, sampler: SamplerName, side: number, atMost?: nu
   open: async () => ({ samples: () => stepTimes(type, sampler, side), close: async () => {} }),
 });
 
-export const figures: readonly SampledFigure[] = [
+/** The graph computes the same for both, so that this is all that a mask costs in a step. */
+const ofMasks = (side: number): RatioFigure => ({
+  kind: 'ratio',
+  name: `host: a step of one masked row of ${side}x${side}x${CHANNELS} float16 with euler over one of a plain row`,
+  unit: 'ms',
+  rounds: 5,
+  open: async () => {
+    const median = async (isMasked: boolean): Promise<number> => {
+      const times = (await stepTimes('float16', 'euler', side, isMasked)).sort((a, b) => a - b);
+      return times[Math.floor(times.length / 2)];
+    };
+    return { ours: () => median(true), baseline: () => median(false), close: async () => {} };
+  },
+});
+
+export const figures: readonly Figure[] = [
   figure('float32', 'euler', 64, 0.06),
   figure('float16', 'euler', 64, 0.06),
   figure('float16', 'dpmpp_2m', 64, 0.06),
   figure('float16', 'euler_a', 64, 0.06),
   figure('float16', 'euler', 128),
   figure('float16', 'euler_a', 128),
+  ofMasks(64),
+  ofMasks(128),
 ];

@@ -26,33 +26,67 @@ export function latentMask(
   return values;
 }
 
+/** Values of one channel next to one another that are alike in what is done with them. */
+interface Span {
+  readonly from: number;
+  readonly to: number;
+}
+
 export class MaskedLatent {
   /** `[height, width]` of the latent; a value between 0 and 1 is a weight. */
   readonly #mask: Float32Array;
   /** Clean, and the noise of the first call; `[channels, height, width]`. */
   readonly #original: Float32Array;
   readonly #noise: Float32Array;
+  /** Where the mask is 0, and where it is a weight: what is drawn costs nothing, and what is kept is not read. */
+  readonly #kept: readonly Span[];
+  readonly #mixed: readonly Span[];
 
   constructor(mask: Float32Array, original: Float32Array, noise: Float32Array) {
     this.#mask = mask;
     this.#original = original;
     this.#noise = noise;
+    this.#kept = spansOf(mask, (weight) => weight === 0);
+    this.#mixed = spansOf(mask, (weight) => weight > 0 && weight < 1);
   }
 
   /** `latent = mask * latent + (1 - mask) * the picture at this level`, in place. */
-  keepOriginal(latent: Float32Array, { picture, noise }: LatentLevel): void {
-    for (let at = 0; at < latent.length; at += this.#mask.length)
-      this.#keepChannel(latent, at, picture, noise);
+  keepOriginal(latent: Float32Array, level: LatentLevel): void {
+    for (let at = 0; at < latent.length; at += this.#mask.length) {
+      for (const span of this.#kept) this.#keep(latent, at, span, level);
+      for (const span of this.#mixed) this.#mix(latent, at, span, level);
+    }
   }
 
-  /** A function of its own, so that V8 compiles it after some channels and not in the middle of a long loop. */
-  #keepChannel(latent: Float32Array, at: number, ofPicture: number, ofNoise: number): void {
+  /** Functions of their own, so that V8 compiles them after some spans and not in the middle of a long loop. */
+  #keep(
+    latent: Float32Array,
+    at: number,
+    { from, to }: Span,
+    { picture, noise: ofNoise }: LatentLevel,
+  ): void {
+    const [original, noise] = [this.#original, this.#noise];
+    for (let i = at + from; i < at + to; i++) latent[i] = picture * original[i] + ofNoise * noise[i];
+  }
+
+  #mix(latent: Float32Array, at: number, { from, to }: Span, { picture, noise: ofNoise }: LatentLevel): void {
     const [mask, original, noise] = [this.#mask, this.#original, this.#noise];
-    for (let i = 0; i < mask.length; i++) {
+    for (let i = from; i < to; i++) {
       const weight = mask[i];
-      if (weight === 1) continue;
-      const kept = ofPicture * original[at + i] + ofNoise * noise[at + i];
+      const kept = picture * original[at + i] + ofNoise * noise[at + i];
       latent[at + i] = weight * latent[at + i] + (1 - weight) * kept;
     }
   }
+}
+
+function spansOf(mask: Float32Array, isIn: (weight: number) => boolean): readonly Span[] {
+  const spans: Span[] = [];
+  for (let from = 0; from < mask.length; from++) {
+    if (!isIn(mask[from])) continue;
+    let to = from + 1;
+    while (to < mask.length && isIn(mask[to])) to++;
+    spans.push({ from, to });
+    from = to;
+  }
+  return spans;
 }
