@@ -1,7 +1,11 @@
+import { pathToFileURL } from 'node:url';
 import type { TextToImageInput } from '@lehr/shared';
 import sharp from 'sharp';
-import { expect, test } from 'vitest';
-import { openEdit, type Pixels, type ReadField } from './edit.ts';
+import { expect, onTestFinished, test } from 'vitest';
+import { bundle } from '../../../../../test/support/bundle.ts';
+import { openEdit, type ReadField } from './edit.ts';
+import { editWork, type Pixels } from './edit-work.ts';
+import { EditWorker } from './edit-worker.ts';
 import { inspectPicture, type PixelSize, refusedPicture } from './picture-input.ts';
 
 /** What is drawn. */
@@ -36,7 +40,7 @@ interface Files {
 /** Counts how often each file is fetched. */
 function reader(files: Files): { read: ReadField; fetched: string[] } {
   const fetched: string[] = [];
-  const read: ReadField = async (field, decode, file) => {
+  const read: ReadField = async (field, decode, { file } = {}) => {
     if (!file) fetched.push(field);
     const bytes = file ?? files[field] ?? new Uint8Array();
     return decode(bytes, await inspectPicture(bytes, field));
@@ -52,7 +56,7 @@ const drawn = ({ width, height }: PixelSize): Pixels => ({
 
 async function edited(fields: Partial<TextToImageInput>, files: Files) {
   const { read, fetched } = reader(files);
-  const edit = await openEdit(input(fields), read);
+  const edit = await openEdit(input(fields), { read, work: editWork });
   const pixels = await edit.finish(drawn(input(fields)), async (all) => all);
   const at = (x: number, y: number): number[] => {
     const from = (y * pixels.width + x) * 3;
@@ -190,7 +194,7 @@ test('A part of a latent is kept, as far as nothing of it has to be pixels', asy
   const marks = rectangle(size, (x) => x < 32);
   const files = { image, mask: await png(marks, size, 1) };
   const { read } = reader(files);
-  const edit = await openEdit(input({ mask }), read);
+  const edit = await openEdit(input({ mask }), { read, work: editWork });
   expect(edit.start).toEqual({ latent: image, mask: marks });
   const { data } = await edit.finish(drawn(size), async (pixels) => pixels);
   expect(data).toEqual(drawn(size).data);
@@ -215,7 +219,7 @@ test('A second pass keeps the pixels of the picture at its size, of which the fi
   const image = speckles(size);
   const marks = rectangle(size, (x) => x < 63);
   const { read } = reader({ image: await png(image, size, 3), mask: await png(marks, size, 1) });
-  const edit = await openEdit(input({ mask, mask_fill: 'noise', hires: LARGER }), read);
+  const edit = await openEdit(input({ mask, mask_fill: 'noise', hires: LARGER }), { read, work: editWork });
   expect([edit.start.image?.length, edit.start.mask?.length]).toEqual([64 * 64 * 3, 64 * 64]);
   // Noise is where the first pass begins.
   expect(edit.second).toEqual({ image, mask: marks });
@@ -227,7 +231,7 @@ test('A second pass draws around the picture, or the part around its mask, at it
   const size = { width: 48, height: 64 };
   const around = reader({ image: await png(speckles(size), size, 3) });
   const expand = { left: 16, right: 0, top: 0, bottom: 0 };
-  const wide = await openEdit(input({ expand, hires: LARGER }), around.read);
+  const wide = await openEdit(input({ expand, hires: LARGER }), { ...around, work: editWork });
   const drawnAt = (weights: Uint8Array = new Uint8Array()) =>
     weights.filter((weight) => weight === 255).length;
   expect([drawnAt(wide.start.mask), drawnAt(wide.second?.mask)]).toEqual([16 * 64, 32 * 128]);
@@ -235,7 +239,10 @@ test('A second pass draws around the picture, or the part around its mask, at it
   const whole = { width: 300, height: 200 };
   const marks = rectangle(whole, (x, y) => x >= 200 && x < 230 && y >= 50 && y < 90);
   const part = reader({ image: await png(speckles(whole), whole, 3), mask: await png(marks, whole, 1) });
-  const edit = await openEdit(input({ mask, only_masked: { padding: 10 }, hires: LARGER }), part.read);
+  const edit = await openEdit(input({ mask, only_masked: { padding: 10 }, hires: LARGER }), {
+    ...part,
+    work: editWork,
+  });
   expect([edit.second?.image.length, edit.second?.mask.length]).toEqual([128 * 128 * 3, 128 * 128]);
   const pixels = await edit.finish(drawn({ width: 128, height: 128 }), async (all) => all);
   expect(pixels).toMatchObject(whole);
@@ -250,4 +257,54 @@ test('A picture that is too large to be kept whole is refused, with the field na
   await expect(edited({ mask, only_masked: { padding: 0 } }, { image })).rejects.toEqual(
     refusedPicture('image', 'has more than 16777216 pixels, the most with only_masked'),
   );
+});
+
+async function thread(): Promise<EditWorker> {
+  const work = new EditWorker(pathToFileURL(await bundle('./edit-thread.ts', import.meta.url)));
+  onTestFinished(() => work.close());
+  return work;
+}
+
+test('The thread of edits paints the part that was drawn into a picture of 16 million pixels', {
+  tags: ['long'],
+  timeout: 120_000,
+}, async () => {
+  const size = { width: 4096, height: 4096 };
+  const colour = { r: 90, g: 120, b: 30 };
+  const image = await sharp({ create: { ...size, channels: 3, background: colour } })
+    .png()
+    .toBuffer();
+  const marks = await sharp({ create: { ...size, channels: 3, background: '#000' } })
+    .composite([
+      { input: { create: { width: 4000, height: 4000, channels: 3, background: '#fff' } }, left: 8, top: 8 },
+    ])
+    .png()
+    .toBuffer();
+  const work = await thread();
+  const { read } = reader({ image, mask: marks });
+  const edit = await openEdit(input({ mask, only_masked: { padding: 8 } }), { read, work });
+  const { data } = await edit.finish(drawn({ width: 64, height: 64 }), async (pixels) => pixels);
+  const at = (x: number, y: number): number[] => [
+    ...data.subarray((y * 4096 + x) * 3, (y * 4096 + x) * 3 + 3),
+  ];
+  expect([at(7, 7), at(8, 8), at(2000, 2000), at(4007, 4007), at(4008, 4008)]).toEqual([
+    [colour.r, colour.g, colour.b],
+    ...[GREEN, GREEN, GREEN],
+    [colour.r, colour.g, colour.b],
+  ]);
+});
+
+test('What the thread refuses names its field, and it goes on with the next edit', async () => {
+  const work = await thread();
+  const size = { width: 64, height: 64 };
+  const image = await png(speckles(size), size, 3);
+  const [black, half] = [() => false, (x: number) => x < 32].map((isWhite) => rectangle(size, isWhite));
+  const edit = async (marks: Uint8Array) =>
+    openEdit(input({ mask }), { ...reader({ image, mask: await png(marks, size, 1) }), work });
+  await expect(edit(black)).rejects.toMatchObject({
+    code: 'invalid-input',
+    problems: [{ pointer: '/input/mask' }],
+  });
+  const { data } = await (await edit(half)).finish(drawn(size), async (pixels) => pixels);
+  expect([...data.subarray(0, 3)]).toEqual(GREEN);
 });

@@ -4,8 +4,8 @@
  */
 import { createHash } from 'node:crypto';
 import { type Expand, passesOf, type TextToImageInput } from '@lehr/shared';
-import { cropRegion } from './crop-region.ts';
-import { type MaskOptions, readMask } from './mask-input.ts';
+import { type EditWork, type Pixels, paste } from './edit-work.ts';
+import type { MaskOptions } from './mask-input.ts';
 import {
   blurred,
   type PictureField,
@@ -35,11 +35,6 @@ interface Kept {
   readonly mask: Uint8Array;
 }
 
-/** RGB, 8 bits, height x width x 3. */
-export interface Pixels extends PixelSize {
-  readonly data: Uint8Array;
-}
-
 export interface Edit {
   readonly start: Start;
   /** For the second pass of a job that has one. */
@@ -48,23 +43,35 @@ export interface Edit {
   finish<Result>(drawn: Pixels, use: (pixels: Pixels) => Promise<Result>): Promise<Result>;
 }
 
-/** Reads the file of a field, or one that was read before: `decode` makes of it what is wanted. */
+interface ReadOptions {
+  /** One that was read before. */
+  readonly file?: Uint8Array;
+  /** As of PictureToRead. */
+  readonly moreBytes?: number;
+}
+
+/** Reads the file of a field: `decode` makes of it what is wanted. */
 export type ReadField = <Result>(
   field: PictureField,
   decode: (file: Uint8Array, info: PictureInfo) => Promise<Result>,
-  file?: Uint8Array,
+  options?: ReadOptions,
 ) => Promise<Result>;
 
-/** One file after the other, so that a job never holds the memory of two. Rejects with LehrError `invalid-input` that names the field. */
-export function openEdit(input: TextToImageInput, read: ReadField): Promise<Edit> {
-  if (input.expand) return expanded(input, input.expand, read);
-  if (input.only_masked) return onlyMasked(input, input.only_masked.padding, read);
-  return whole(input, read);
+export interface EditParts {
+  readonly read: ReadField;
+  readonly work: EditWork;
 }
 
-async function whole(input: TextToImageInput, read: ReadField): Promise<Edit> {
-  if (input.mask) return masked(input, read);
-  const start = await read(
+/** One file after the other, so that a job never holds the memory of two. Rejects with LehrError `invalid-input` that names the field. */
+export function openEdit(input: TextToImageInput, parts: EditParts): Promise<Edit> {
+  if (input.expand) return expanded(input, input.expand, parts);
+  if (input.only_masked) return onlyMasked(input, input.only_masked.padding, parts);
+  return whole(input, parts);
+}
+
+async function whole(input: TextToImageInput, parts: EditParts): Promise<Edit> {
+  if (input.mask) return masked(input, parts);
+  const start = await parts.read(
     'image',
     async (file, info): Promise<Start> =>
       info.isLatent ? { latent: file } : { image: await readPicture(file, input) },
@@ -74,7 +81,7 @@ async function whole(input: TextToImageInput, read: ReadField): Promise<Edit> {
 
 const asDrawn: Edit['finish'] = (drawn, use) => use(drawn);
 
-async function masked(input: TextToImageInput, read: ReadField): Promise<Edit> {
+async function masked(input: TextToImageInput, { read, work }: EditParts): Promise<Edit> {
   const { latent, picture, images } = await read('image', async (file, info) =>
     info.isLatent
       ? { latent: file, picture: input, images: [] }
@@ -82,13 +89,18 @@ async function masked(input: TextToImageInput, read: ReadField): Promise<Edit> {
   );
   if (latent && (input.hires || input.mask_fill === 'noise')) throw refusedLatent();
   const masks = await read('mask', (file, info) =>
-    ofEachPass(input, (pass, scale) => readMask(file, info, pass, maskOptions(input, picture, scale))),
+    ofEachPass(input, async (pass, scale) => {
+      const { width, height } = pass;
+      const options = maskOptions(input, picture, scale);
+      return (await work.mask(file, info, { width, height }, options)).data;
+    }),
   );
   // Of a latent, nothing is known that could be put back.
   if (latent) return { start: { latent, mask: masks[0] }, finish: asDrawn };
   return inPlace(
     input,
     images.map((image, pass) => ({ image, mask: masks[pass] })),
+    work,
   );
 }
 
@@ -112,7 +124,7 @@ const maskOptions = (
 ): MaskOptions => ({ picture, isInverted: mask_invert, blur: mask_blur * scale });
 
 /** Draws more around the picture. */
-async function expanded(input: TextToImageInput, expand: Expand, read: ReadField): Promise<Edit> {
+async function expanded(input: TextToImageInput, expand: Expand, { read, work }: EditParts): Promise<Edit> {
   const { mask_blur: blur = 0 } = input;
   const passes = await read('image', (file, info) => {
     if (info.isLatent) throw refusedPicture('image', 'is a latent; with expand it must be a picture');
@@ -125,7 +137,7 @@ async function expanded(input: TextToImageInput, expand: Expand, read: ReadField
       };
     });
   });
-  return inPlace(input, passes);
+  return inPlace(input, passes, work);
 }
 
 /** Where the picture is in the size of the job. */
@@ -141,31 +153,36 @@ function partOf({ left, right, top, bottom }: Expand, picture: PixelSize, job: P
 }
 
 function maskAround({ left, top, width, height }: Region, job: PixelSize): Uint8Array {
-  const mask = new Uint8Array(job.width * job.height).fill(WHITE);
+  const mask = new Uint8Array(job.width * job.height).fill(255);
   for (let y = top; y < top + height; y++) mask.fill(0, y * job.width + left, y * job.width + left + width);
   return mask;
 }
 
 /** `passes`: the picture and its mask for each of them. */
-function inPlace(input: TextToImageInput, passes: readonly Kept[]): Edit {
+function inPlace(input: TextToImageInput, passes: readonly Kept[], work: EditWork): Edit {
   const [first, second] = passes;
   const { image, mask } = second ?? first;
   return {
     start: { image: filled(input, first.image, first.mask), mask: first.mask },
     second,
-    finish: (drawn, use) => {
-      const data = image.slice();
-      paste(drawn, mask, { ...drawn, data }, { left: 0, top: 0 });
-      return use({ ...drawn, data });
-    },
+    finish: async (drawn, use) => use(await work.paste(image, mask, drawn)),
   };
 }
 
 /** The picture keeps its size, so it is decoded whole. */
 const MAX_PIXELS = 4096 * 4096;
 
+/** Of each pixel, beside those of the file: its mask in four channels, and its weights before and after they are cut. */
+const PART_BYTES = 6;
+/** The painted picture and the part that was drawn, at the size of the file; the copy for the parent; and the mask. */
+const PAINT_BYTES = 10;
+
 /** Draws the part around the mask alone. The file stays in memory; its pixels do not. */
-async function onlyMasked(input: TextToImageInput, padding: number, read: ReadField): Promise<Edit> {
+async function onlyMasked(
+  input: TextToImageInput,
+  padding: number,
+  { read, work }: EditParts,
+): Promise<Edit> {
   const { file, picture } = await read('image', async (file, { width, height, isLatent }) => {
     if (isLatent) throw refusedLatent();
     return { file, picture: { width, height } };
@@ -173,11 +190,13 @@ async function onlyMasked(input: TextToImageInput, padding: number, read: ReadFi
   if (picture.width * picture.height > MAX_PIXELS)
     throw refusedPicture('image', `has more than ${MAX_PIXELS} pixels, the most with only_masked`);
   const options = maskOptions(input, picture);
-  const { mask, region } = await read('mask', async (maskFile, info) => {
-    const whole = await readMask(maskFile, info, picture, options);
-    const region = cropRegion(whole, picture, input, padding);
-    return { region, mask: cut(whole, picture, region) };
+  const pixels = picture.width * picture.height;
+  const { width, height } = input;
+  const partOptions = { ...options, padding, drawn: { width, height } };
+  const part = await read('mask', (maskFile, info) => work.part(maskFile, info, partOptions), {
+    moreBytes: PART_BYTES * pixels,
   });
+  const { region, data: mask } = part;
   const [first, second] = await read(
     'image',
     () =>
@@ -185,57 +204,17 @@ async function onlyMasked(input: TextToImageInput, padding: number, read: ReadFi
         image: await readRegion(file, region, pass),
         mask: await stretched(mask, region, pass, 1),
       })),
-    file,
+    { file },
   );
   return {
     start: { image: filled(input, first.image, first.mask), mask: first.mask },
     second,
-    finish: async (drawn, use) => {
-      const patch = await stretched(drawn.data, drawn, region, 3);
-      const paintAndUse = async () => {
-        const data = await readPicture(file, picture);
-        paste({ ...region, data: patch }, mask, { ...picture, data }, region);
-        return use({ ...picture, data });
-      };
-      return read('image', paintAndUse, file);
-    },
+    finish: (drawn, use) =>
+      read('image', async () => use(await work.paint(file, picture, drawn, part)), {
+        file,
+        moreBytes: PAINT_BYTES * pixels,
+      }),
   };
-}
-
-/** A part of a mask. */
-function cut(mask: Uint8Array, { width }: PixelSize, region: Region): Uint8Array {
-  const part = new Uint8Array(region.width * region.height);
-  for (let y = 0; y < region.height; y++) {
-    const at = (region.top + y) * width + region.left;
-    part.set(mask.subarray(at, at + region.width), y * region.width);
-  }
-  return part;
-}
-
-const WHITE = 255;
-const COLOURS = 3;
-
-/** Puts drawn pixels into a picture: those where the mask is white, none where it is black, and a mix of both where it is grey. */
-function paste(
-  drawn: Pixels,
-  mask: Uint8Array,
-  onto: Pixels,
-  { left, top }: Pick<Region, 'left' | 'top'>,
-): void {
-  for (let y = 0; y < drawn.height; y++) {
-    const line = ((top + y) * onto.width + left) * COLOURS;
-    for (let x = 0; x < drawn.width; x++) {
-      const weight = mask[y * drawn.width + x];
-      if (weight === 0) continue;
-      const from = (y * drawn.width + x) * COLOURS;
-      for (let i = 0; i < COLOURS; i++) {
-        const at = line + x * COLOURS + i;
-        onto.data[at] = Math.round(
-          (onto.data[at] * (WHITE - weight) + drawn.data[from + i] * weight) / WHITE,
-        );
-      }
-    }
-  }
 }
 
 /** The picture with what its drawing begins at under the mask; noise in the latent is the engine's. */

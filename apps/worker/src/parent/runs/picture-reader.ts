@@ -4,6 +4,7 @@
  */
 import type { PriorityClass } from '@lehr/shared';
 import { MemorySupply, type SlotRequest, Slots } from '../audio/slots.ts';
+import { EditWorker } from './edit-worker.ts';
 import { inspectPicture, type PictureField, type PictureInfo } from './picture-input.ts';
 
 export interface PictureReaderOptions {
@@ -18,8 +19,9 @@ export interface PictureReaderOptions {
 export interface PictureToRead<Result> {
   readonly field: PictureField;
   readonly fetch: () => Promise<Uint8Array>;
-  /** Makes of the file what is wanted of it. The memory of one decoding is reserved for it. */
+  /** Makes of the file what is wanted of it. The memory of one decoding is reserved for it, and `moreBytes`. */
   readonly decode: (file: Uint8Array, info: PictureInfo) => Promise<Result>;
+  readonly moreBytes?: number | undefined;
   /** Owners take turns, within each class. */
   readonly owner: string;
   readonly priority?: PriorityClass;
@@ -30,6 +32,8 @@ export interface PictureToRead<Result> {
 const DECODINGS = 2;
 
 export class PictureReader {
+  /** Shared by all edits; its thread starts with the first one. */
+  readonly work = new EditWorker();
   readonly #fileBytes: number;
   readonly #files: Slots;
   readonly #fileMemory: MemorySupply;
@@ -49,6 +53,7 @@ export class PictureReader {
     field,
     fetch,
     decode,
+    moreBytes = 0,
     priority = 'interactive',
     signal,
     ...of
@@ -58,7 +63,7 @@ export class PictureReader {
     return this.#within(this.#files, this.#fileMemory, file, signal, async () => {
       const bytes = await fetch();
       const info = await inspectPicture(bytes, field);
-      const decoded = { owner, size: info.decodedBytes, priority };
+      const decoded = { owner, size: info.decodedBytes + moreBytes, priority };
       return this.#within(this.#decodings, this.#decodeMemory, decoded, signal, () => decode(bytes, info));
     });
   }

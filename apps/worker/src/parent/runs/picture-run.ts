@@ -29,7 +29,8 @@ import type {
 } from '../../engine/protocol/messages.ts';
 import { encodeImage } from '../delivery/image-file.ts';
 import type { OutputStore } from '../delivery/output-store.ts';
-import { type Edit, openEdit, type Pixels, type ReadField } from './edit.ts';
+import { type Edit, openEdit, type ReadField } from './edit.ts';
+import type { EditWork, Pixels } from './edit-work.ts';
 import { JobRun, type SampleResult, type SampleRun } from './job-run.ts';
 import type { FetchMedia } from './media-source.ts';
 import type { PictureReader } from './picture-reader.ts';
@@ -73,7 +74,7 @@ export interface PictureParts {
   readonly store: OutputStore;
   readonly fetchMedia: FetchMedia;
   /** Shared by all runs of the worker. */
-  readonly pictures: Pick<PictureReader, 'read'>;
+  readonly pictures: Pick<PictureReader, 'read'> & { readonly work: EditWork };
   readonly clock: Clock;
   /** How its model takes the guidance scale. */
   readonly guidance: GuidanceKind;
@@ -166,7 +167,10 @@ export class PictureRun extends JobRun {
   }
 
   async begin(): Promise<readonly SampleRun[]> {
-    if (this.#input.image) this.#edit = await openEdit(this.#input, this.#readField);
+    if (this.#input.image) {
+      const { work } = this.#pictures;
+      this.#edit = await openEdit(this.#input, { read: this.#readField, work });
+    }
     for (const sample of this.#pictureSamples) sample.request = begunAt(sample.request, this.#edit);
     const checkpoints = await this.#readCheckpoints(this.record);
     for (const [index, sample] of this.#pictureSamples.entries()) {
@@ -176,7 +180,7 @@ export class PictureRun extends JobRun {
     return this.#pictureSamples;
   }
 
-  readonly #readField: ReadField = async (field, decode, file) => {
+  readonly #readField: ReadField = async (field, decode, { file, moreBytes } = {}) => {
     const { signal, span } = this;
     const source = this.#input[field];
     if (!source) throw new Error(`The job has no ${field}. This is a bug in Lehr.`);
@@ -185,6 +189,7 @@ export class PictureRun extends JobRun {
       fetch: async () =>
         file ?? inPart(span, 'fetch picture', () => this.#fetchMedia('picture', source, signal)),
       decode,
+      moreBytes,
       owner: this.record.tenant,
       priority: this.record.priority,
       signal,

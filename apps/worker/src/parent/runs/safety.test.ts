@@ -11,6 +11,7 @@ import type { JobRecord } from '@lehr/shared/records';
 import sharp from 'sharp';
 import { expect, test } from 'vitest';
 import type { FromEngine, SampleId, ToEngine, TransformedMessage } from '../../engine/protocol/messages.ts';
+import { editWork } from './edit-work.ts';
 import { InputShares } from './input-shares.ts';
 import type { SampleRun } from './job-run.ts';
 import { LaneRows } from './lane-rows.ts';
@@ -121,7 +122,7 @@ function drawing(mode: Safety['mode'], n = 1): Drawing {
       },
     } as never,
     fetchMedia: () => Promise.reject(new Error('This test fetches nothing.')),
-    pictures: { read: () => Promise.reject(new Error('This test reads nothing.')) },
+    pictures: { read: () => Promise.reject(new Error('This test reads nothing.')), work: editWork },
     clock: { monotonic: () => 5 } as never,
     guidance: 'rows',
     readCheckpoints: async () => new Map(),

@@ -8,7 +8,7 @@ import type {
   TransformedMessage,
   TransformSample,
 } from '../../engine/protocol/messages.ts';
-import type { Pixels } from './edit.ts';
+import type { Pixels } from './edit-work.ts';
 import type { SampleRun } from './job-run.ts';
 import { type PixelSize, stretched } from './picture-input.ts';
 
