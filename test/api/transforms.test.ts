@@ -216,6 +216,32 @@ test.each<[string, object[], string, string]>([
   },
 );
 
+test('A prediction of Replicate transforms, and its output is a list of links or the labels', async () => {
+  const api = await world();
+  const { ask } = api;
+  const predict = async (version: string, input: object) => {
+    const made = await ask('POST', '/v1/predictions', {
+      version,
+      input: { image: URL_OF_PICTURE, ...input },
+    });
+    expect(made.status).toBe(202);
+    return ((await made.json()) as { id: string }).id;
+  };
+  const outputOf = async (id: string) =>
+    ((await (await ask('GET', `/v1/predictions/${id}`)).json()) as { output: unknown }).output;
+  const larger = await predict('lehr/larger', { scale: 2 });
+  const kinds = await predict('lehr/kinds:1', { top_k: 2 });
+  await endWithPicture(api, LARGER);
+  await endWithLabels(api);
+  expect(await outputOf(larger)).toEqual([expect.stringMatching(/^https:.*0\.png/)]);
+  expect(await outputOf(kinds)).toEqual({ labels: [LABELS] });
+  const refused = await ask('POST', '/v1/predictions', {
+    version: 'lehr/larger',
+    input: { image: URL_OF_PICTURE, prompt: 'x' },
+  });
+  expect((await problemOf(refused)).errors).toMatchObject([{ pointer: '/input/prompt' }]);
+});
+
 test('The list of models says what each gives, its scale, and the largest picture that it takes', async () => {
   const { ask } = await world();
   const answer = await ask('GET', '/v1/models');
