@@ -481,7 +481,7 @@ test('Progress counts all unfinished calls of a key, however many there are', as
   expect(progress.state.job_count).toBe(70);
 });
 
-const UPSCALERS = `${MODELS}
+const UPSCALERS = `${MODELS.replace('samplers:', 'upscalers: [larger]\n    samplers:')}
   - { name: larger, aliases: [r-esrgan], task: transform, result: picture, scale: 4, versions: [{ version: "1", path: l }] }
   - { name: depth, task: transform, result: mask, versions: [{ version: "1", path: d }] }
 `;
@@ -574,4 +574,18 @@ test('extra-single-image refuses what would give another picture, and names the 
   });
   const none = await (await apiWorld(server.url)).ask('POST', UPSCALE, body);
   expect((await errorOf(none)).errors).toContain('no model of this server enlarges pictures');
+});
+
+test('hr_upscaler names a model that the drawing model lists, and the text of the picture has its name', async () => {
+  const world = await upscaleWorld();
+  const hires = { enable_hr: true, hr_scale: 1.5, denoising_strength: 0.5 };
+  const answer = world.ask('POST', '/sdapi/v1/txt2img', { ...KOBOLD, ...hires, hr_upscaler: 'r-esrgan' });
+  const input = await drawn(world, answer, await picture(128));
+  expect(input).toMatchObject({ hires: { upscaler: 'larger@1', width: 96, height: 96 } });
+  const { info } = (await (await answer).json()) as Answer;
+  expect(JSON.parse(info).infotexts[0]).toMatch(/Hires upscaler: larger$/);
+  const refused = await world.ask('POST', '/sdapi/v1/txt2img', { ...KOBOLD, ...hires, hr_upscaler: 'depth' });
+  expect((await errorOf(refused)).detail).toEqual([
+    { loc: ['body', 'hr_upscaler'], msg: expect.stringContaining('larger'), type: 'value_error' },
+  ]);
 });

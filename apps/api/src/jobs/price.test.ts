@@ -76,3 +76,16 @@ test('A model that takes the guidance scale as an input has one row, and SDXL co
   const measured = fleet(['diffusion.sd@1.512x512', 10]);
   expect(priceOf(input, group, measured, { family: 'sdxl', guidance: 'rows' })).toBe(4000);
 });
+
+test('A second pass whose upscaler is a model also costs the tiles of every picture, at the speed of that model', () => {
+  const hires = { scale: 2, steps: 20, strength: 0.5, upscaler: 'lanczos', width: 1024, height: 1024 };
+  const measured = fleet(
+    ['diffusion.sd@1.512x512', 10],
+    ['diffusion.sd@1.1024x1024', 10],
+    ['transform.larger@2', 5],
+  );
+  const plain = priceOf({ ...input, n: 2, hires }, group, measured);
+  const enlarged = priceOf({ ...input, n: 2, hires: { ...hires, upscaler: 'larger@2' } }, group, measured);
+  // 512 pixels are three tiles of 256 that overlap.
+  expect(enlarged - plain).toBe(((2 * 3 * 3) / 5) * 1000);
+});
