@@ -53,7 +53,7 @@ def lists():
     equal(api.util_get_current_model(), IMAGE, "the current model")
     assert {"Euler a", "DPM++ 2M", "DDIM"} <= set(api.util_get_sampler_names()), api.get_samplers()
     assert "karras" in api.util_get_scheduler_names()
-    equal([each["name"] for each in api.get_upscalers()], ["None", "Lanczos"], "upscalers")
+    equal([each["name"] for each in api.get_upscalers()], ["None", "Lanczos", "demo-upscaler"], "upscalers")
     equal(api.get_latent_upscale_modes(), [{"name": "Latent"}], "upscalers of latents")
     for name in ["loras", "sd_vae", "hypernetworks", "face_restorers", "prompt_styles"]:
         equal(getattr(api, f"get_{name}")(), [], name)
@@ -102,6 +102,15 @@ def png_info():
     equal(told.parameters["Negative prompt"], "green", "negative prompt")
     equal(told.parameters["Seed"], "7", "seed")
     return "info and parameters of a picture of txt2img"
+
+
+def enlarge():
+    start = Image.new("RGB", (48, 32), (200, 50, 100))
+    by_factor = api.extra_single_image(start, upscaler_1="demo-upscaler", upscaling_resize=3)
+    equal(by_factor.image.size, (144, 96), "size")
+    sized = {"resize_mode": 1, "upscaling_resize_w": 96, "upscaling_resize_h": 64}
+    equal(api.extra_single_image(start, upscaler_1="demo-upscaler", **sized).image.size, (96, 64), "size")
+    return "by a factor, and to a size"
 
 
 def edit():
@@ -172,6 +181,7 @@ def run_all(_request):
     calls.check("txt2img", "use_async", at_once)
     calls.check("txt2img", "enable_hr", hires)
     calls.check("png_info", "", png_info)
+    calls.check("extra_single_image", "", enlarge)
     calls.check("img2img", "", edit)
     calls.check("errors of a request", "status and words", errors)
     calls.check("get_progress, interrupt", "", progress)
