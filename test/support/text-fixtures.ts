@@ -23,7 +23,7 @@ export function unpackTextFixture(name: string, folder: string, graphs: '' | 'on
     const target = join(folder, isGraph ? graphs : '', relative(source, path)).replace(/\.gz$/, '');
     mkdirSync(dirname(target), { recursive: true });
     const bytes = readFileSync(path);
-    writeFileSync(target, isGraph ? gunzipSync(bytes) : bytes);
+    writeFileSync(target, path.endsWith('.gz') ? gunzipSync(bytes) : bytes);
   }
 }
 

@@ -4,7 +4,7 @@
     ~/.cache/lehr-real/whisper/venv/bin/pip install -r lab/real/whisper/requirements.txt
     ~/.cache/lehr-real/whisper/venv/bin/python lab/real/whisper/make_fixtures.py
 
-A fixture is a folder of graphs, compressed with gzip; the configs of all of them are in `configs`. `cases.json` has the tokens that
+A fixture is a folder of graphs, compressed with gzip; the configs of all of them are in `configs`, their weights for PyTorch in `weights`. `cases.json` has the tokens that
 transformers writes in PyTorch for the first two seconds of some samples, and for int8 those that Optimum writes with the same graphs.
 `attention.f32` is the attention to the audio while the decoder reads the first of these texts: [layers, heads, tokens, positions].
 """
@@ -125,6 +125,9 @@ def main() -> None:
             for graph in sorted((root / form).glob("*.onnx")):
                 # Without a time, so that the same graph gives the same bytes.
                 (OUT / form / f"{graph.name}.gz").write_bytes(gzip.compress(graph.read_bytes(), mtime=0))
+        (OUT / "weights").mkdir()
+        weights = (root / "weights/model.safetensors").read_bytes()
+        (OUT / "weights/model.safetensors.gz").write_bytes(gzip.compress(weights, mtime=0))
         (OUT / "configs").mkdir()
         for name in CONFIGS:
             shutil.copy(root / "merged" / name, OUT / "configs")

@@ -70,6 +70,12 @@ test.each([
     const made = await imported(folder, file());
     expect(await distance(made.folder, weights)).toBeLessThan(tolerance);
     expect(made.graphs.map((each) => each.weights)).toEqual(made.graphs.map(() => 'written'));
+    // No file of weights of the base, of which a few constants would be left.
+    expect(
+      (await filesOfModel(made.folder)).filter(
+        (path) => /data$/.test(path) && !path.endsWith('/model.lehr-import.onnx_data'),
+      ),
+    ).toEqual([]);
     // This base has no encoder of pictures.
     expect(
       made.plan.unused.filter((name) => !/^first_stage_model\.(?:encoder|quant_conv)\./.test(name)),

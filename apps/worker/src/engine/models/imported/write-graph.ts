@@ -1,6 +1,7 @@
 /** Writes a graph with the weights of a file in place of its own, one weight in memory at a time. */
+import { existsSync } from 'node:fs';
 import { type FileHandle, open, rm, writeFile } from 'node:fs/promises';
-import { dirname, join } from 'node:path';
+import { basename, dirname, join } from 'node:path';
 import {
   type ByteSource,
   EXTERNAL,
@@ -11,14 +12,14 @@ import {
   type TensorProto,
   writeStoredModel,
 } from '@lehr/onnx-model';
-import { storedWeight } from '../converted/weights.ts';
+import { storedWeight, weightOf } from '../converted/weights.ts';
 import { type FilledPlace, shapeOf } from './match-weights.ts';
 import { valuesOf } from './weight-values.ts';
 
-/** Its name differs from those of exporters, whose files may be beside it. */
-const DATA = 'model.lehr-import.onnx_data';
 /** Values of at most so many bytes are in the graph itself, where what rewrites graphs looks for them. */
 const MAX_INLINE_BYTES = 4096;
+/** Constants of the base of at most so many bytes are copied out of the files of its weights. */
+const MAX_COPIED_BYTES = 1 << 20;
 /** ONNX Runtime maps weights that begin at a page into memory, and copies others. */
 const PAGE_BYTES = 4096;
 
@@ -42,10 +43,11 @@ export async function writeGraph(
   path: string,
   onWeight: (bytes: number) => void,
 ): Promise<number | undefined> {
-  const data = join(dirname(path), DATA);
+  const location = dataName(graph.base);
+  const data = join(dirname(path), location);
   const file = await open(data, 'wx');
   const tensors = new Map<string, TensorProto>();
-  const writer = { file, end: 0 };
+  const writer = { file, location, end: 0 };
   let isSame = true;
   try {
     for (const each of graph.filled) {
@@ -71,6 +73,14 @@ export async function writeGraph(
   return writer.end + bytes.length;
 }
 
+/** Another name than any file beside the base has: constants that stay in such a file would be looked for in the new one. */
+function dataName(base: string): string {
+  for (let count = 1; ; count += 1) {
+    const name = `${basename(base, '.onnx')}.lehr-import${count > 1 ? `-${count}` : ''}.onnx_data`;
+    if (!existsSync(join(dirname(base), name))) return name;
+  }
+}
+
 /** One weight may be in several places, in different forms. */
 function initializerName({ place: { dims }, weight, isTransposed }: FilledPlace): string {
   const isPlain = !isTransposed && dims.join() === shapeOf(weight).join();
@@ -86,7 +96,7 @@ async function written(
   name: string,
   { dims, dataType }: TensorProto,
   values: Uint8Array,
-  writer: { readonly file: FileHandle; end: number },
+  writer: { readonly file: FileHandle; readonly location: string; end: number },
 ): Promise<TensorProto> {
   const header = { name, dims: dims ?? [], dataType: dataType ?? 0 };
   if (values.byteLength <= MAX_INLINE_BYTES) return { ...header, rawData: values };
@@ -96,24 +106,45 @@ async function written(
     done += bytesWritten;
   }
   writer.end = offset + values.byteLength;
-  const place = { location: DATA, offset: `${offset}`, length: `${values.byteLength}` };
+  const place = { location: writer.location, offset: `${offset}`, length: `${values.byteLength}` };
   const externalData = Object.entries(place).map(([key, value]) => ({ key, value }));
   return { ...header, dataLocation: EXTERNAL, externalData };
 }
 
 /** The model with the new weights. Constants of the base that nothing takes any more are left out. */
-function refilled({ stored, filled }: GraphToWrite, tensors: ReadonlyMap<string, TensorProto>): StoredModel {
+function refilled(
+  { stored, filled, base }: GraphToWrite,
+  tensors: ReadonlyMap<string, TensorProto>,
+): StoredModel {
   for (const each of filled) {
     const { node, input } = each.place;
     if (node.input) node.input[input] = initializerName(each);
   }
   const graph = withoutCopies(stored.graph, tensors);
+  inlineConstants(graph, base);
   const used = new Set(valuesTakenIn(graph));
   // A new weight has the name of the one that it replaces, where that had one.
-  const isKept = ({ tensor: { name = '' } }: StoredTensor): boolean =>
-    used.has(name ?? '') && !tensors.has(name ?? '');
-  const initializers = stored.initializers.filter(isKept);
-  return { ...stored, graph: { ...graph, initializer: [...tensors.values()] }, initializers };
+  const kept = stored.initializers.filter(
+    ({ tensor: { name } }) => used.has(name ?? '') && !tensors.has(name ?? ''),
+  );
+  const small = kept.filter(({ tensor }) => isSmallFile(tensor));
+  const initializer = [...tensors.values(), ...small.map(({ tensor }) => weightOf(tensor, base).load())];
+  return {
+    ...stored,
+    graph: { ...graph, initializer },
+    initializers: kept.filter((each) => !small.includes(each)),
+  };
+}
+
+/** A few numbers in a file of gigabytes would keep all of that beside the new weights. */
+const isSmallFile = (tensor: TensorProto): boolean =>
+  tensor.dataLocation === EXTERNAL && weightOf(tensor, '').bytes <= MAX_COPIED_BYTES;
+
+function inlineConstants({ node }: GraphProto, base: string): void {
+  for (const each of (node ?? []).flatMap(({ attribute }) => attribute ?? [])) {
+    if (each.t && isSmallFile(each.t)) each.t = weightOf(each.t, base).load();
+    if (each.g) inlineConstants(each.g, base);
+  }
 }
 
 /** Without the copies (`Identity`) that nothing takes any more, or that have become weights of their own. */
