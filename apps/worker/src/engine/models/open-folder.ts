@@ -32,10 +32,9 @@ export interface OpenFolder {
 /** The task of a folder, by the files that only folders of this task have. */
 export function taskOfFolder(folder: string): Task {
   if (existsSync(join(folder, 'model_index.json'))) return 'diffusion';
-  const hasTexts = ['tokenizer.json', 'generation_config.json'].some((name) =>
-    existsSync(join(folder, name)),
-  );
-  if (!hasTexts) return 'transform';
+  const has = (...names: string[]): boolean => names.some((name) => existsSync(join(folder, name)));
+  // Such a model needs no file but its graph; what is no model at all is best explained by the configs that it lacks.
+  if (!has('tokenizer.json', 'generation_config.json') && has('model.onnx', 'onnx')) return 'transform';
   return existsSync(join(folder, 'preprocessor_config.json')) ? 'whisper' : 'text';
 }
 
