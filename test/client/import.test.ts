@@ -2,7 +2,7 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync } from 'node:fs';
-import { readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { lstat, readdir, readFile, rename, rm, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { expect, test } from 'vitest';
@@ -60,6 +60,33 @@ test(
   },
 );
 
+test(
+  'An import spares the folder of a renamed model, keeps models.yaml a link, and takes settings that are aliases',
+  WHOLE,
+  async () => {
+    const at = await home();
+    const real = join(at.folder, 'real.yaml');
+    await rename(at.list, real);
+    await symlink('real.yaml', at.list);
+    const text = (await readFile(real, 'utf8')).replace('{ steps: 12 }', '&fast { steps: 12 }');
+    const other =
+      '  - { name: other, task: diffusion, defaults: *fast, versions: [{ version: "1", path: ./sd15 }] }\n';
+    await writeFile(real, `# Ours.\n${text}${other}`);
+    // The name of the lock's file, before it began with a dot.
+    expect(await at.lehr('import', at.file, '--like', 'other', '--as', 'lock')).toMatchObject({ code: 0 });
+    expect((await lstat(at.list)).isSymbolicLink()).toBe(true);
+    expect((await at.models())[2]).toMatchObject({ name: 'lock', defaults: { steps: 12 } });
+    const renamed = (await readFile(real, 'utf8')).replace('name: lock', 'name: renamed');
+    expect(renamed).toMatch(/^# Ours\.$/m);
+    await writeFile(real, renamed);
+    const unet = join(at.imported, 'lock/1/unet/model.onnx');
+    const { ino } = await lstat(unet);
+    const again = await at.lehr('import', at.file, '--like', 'sd15', '--as', 'lock');
+    expect(again.stderr).toContain('lock/1 is the folder of renamed@1; --as names another version.');
+    expect((await lstat(unet)).ino).toBe(ino);
+  },
+);
+
 test('The command of docs/models.md that imports a file works', WHOLE, async () => {
   const { env, file } = await home();
   const [block] = blocksOf(readText('docs/models.md')).filter(({ label }) => label === 'import');
@@ -98,7 +125,7 @@ test(
 );
 
 const draftsIn = async (folder: string): Promise<string[]> =>
-  existsSync(folder) ? (await readdir(folder)).filter((name) => name !== 'lock') : [];
+  existsSync(folder) ? (await readdir(folder)).filter((name) => name !== '.lock') : [];
 
 test('An import that is killed leaves no version, and the next one leaves nothing of it', {
   ...WHOLE,

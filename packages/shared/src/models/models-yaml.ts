@@ -42,7 +42,8 @@ export function withVersion(text: string, { ref, task, model, weightBeside, ...f
 
 /** What the entry of a model says of its use: all but its names, its versions and its description. */
 export function fieldsOfModel(text: string, name: string): Readonly<Record<string, unknown>> {
-  const entry = findNamed(seqAt(parseDocument(text), 'models'), 'name', name);
+  const document = parseDocument(text);
+  const entry = findNamed(seqAt(document, 'models'), 'name', name);
   const {
     name: _,
     aliases,
@@ -51,7 +52,7 @@ export function fieldsOfModel(text: string, name: string): Readonly<Record<strin
     default: isDefault,
     task,
     ...fields
-  } = entry?.toJSON() ?? {};
+  } = entry?.toJS(document) ?? {};
   return fields;
 }
 

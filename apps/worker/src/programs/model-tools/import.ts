@@ -1,15 +1,22 @@
 /** `lehr models import`: makes a version from a file of weights and from a version with the same graphs, and enters it in models.yaml. */
 import { mkdir, rename, rm } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
-import { fieldsOfModel, LehrError, type ModelEntry, type ModelRef, withVersion } from '@lehr/shared';
-import { acquireLock, checkFreeSpace, slugOf } from '@lehr/shared/model-cache';
+import {
+  fieldsOfModel,
+  LehrError,
+  type ModelEntry,
+  type ModelRef,
+  type Registry,
+  withVersion,
+} from '@lehr/shared';
+import { acquireLock, checkFreeSpace, slugOf, versionFolder } from '@lehr/shared/model-cache';
 import { filesOfModel, importFolder, syncFolder } from '../../engine/models/imported/import-folder.ts';
 import { type Base, type ImportPlan, planImport } from '../../engine/models/imported/plan-import.ts';
 import { openWeightsFile, type WeightsFile } from '../../engine/models/imported/weights-file.ts';
 import { chooseRef } from './choose-ref.ts';
 import { findVersion } from './find-version.ts';
 import type { ToolEvent } from './tool-event.ts';
-import { changeModelsFile, readModelsFile, type ToolSettings } from './tool-settings.ts';
+import { changeModelsFile, placesOf, readModelsFile, type ToolSettings } from './tool-settings.ts';
 
 export interface ImportRequest {
   /** Absolute path. */
@@ -22,6 +29,8 @@ export interface ImportRequest {
 
 /** Beside models.yaml: the folders that this command makes, by name and version. */
 const FOLDER = 'imported';
+/** No model has such a name, so neither is in the way of a folder. */
+const [LOCK, DRAFT] = ['.lock', '.draft'];
 
 export async function importModel(
   { file: path, like, as }: ImportRequest,
@@ -39,12 +48,13 @@ export async function importModel(
     await mkdir(home, { recursive: true });
     const name = as ?? slugOf(basename(path).replace(/\.safetensors$/, ''));
     // Held to the end: two imports at once would choose the same version.
-    const lock = await acquireLock(join(home, 'lock'), NEVER, () => report({ type: 'waiting' }));
+    const lock = await acquireLock(join(home, LOCK), NEVER, () => report({ type: 'waiting' }));
     try {
       const registry = await readModelsFile(settings);
       const ref = chooseRef(name, undefined, registry);
       if (registry?.find(ref))
         throw new LehrError('conflict', `${nameOf(ref)} is already there; --as names a new version.`);
+      refuseFolderInUse(join(home, ref.name, ref.version), registry, settings);
       await writeVersion({ base, plan, file, ref, entry, home }, settings, report);
     } finally {
       await lock.release();
@@ -54,6 +64,17 @@ export async function importModel(
   } finally {
     file.close();
   }
+}
+
+/** A model that was renamed in models.yaml keeps its folder, which must not be taken for what a killed import has left. */
+function refuseFolderInUse(folder: string, registry: Registry | undefined, settings: ToolSettings): void {
+  for (const { name, versions } of registry?.models ?? [])
+    for (const each of versions)
+      if (versionFolder(each, placesOf(settings)) === folder)
+        throw new LehrError(
+          'conflict',
+          `${folder} is the folder of ${name}@${each.version}; --as names another version.`,
+        );
 }
 
 const NEVER = new AbortController().signal;
@@ -83,7 +104,7 @@ async function writeVersion(
   settings: ToolSettings,
   report: (event: ToolEvent) => void,
 ): Promise<void> {
-  const draft = join(home, '.draft');
+  const draft = join(home, DRAFT);
   const folder = join(home, ref.name, ref.version);
   // What killed imports have left: models.yaml does not name it.
   for (const left of [draft, folder]) await rm(left, { recursive: true, force: true });

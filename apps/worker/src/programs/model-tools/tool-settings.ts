@@ -1,6 +1,6 @@
 /** What the model commands of `lehr` read from the environment, which is that of the server. */
 import { existsSync } from 'node:fs';
-import { readFile, rename, writeFile } from 'node:fs/promises';
+import { readFile, realpath, rename, rm, writeFile } from 'node:fs/promises';
 import { dirname, resolve } from 'node:path';
 import { envSchema, homeModelsFile, parseRegistry, type Registry, readConfig } from '@lehr/shared';
 import { acquireLock, type CacheSettings, cacheSettings, type ModelPlaces } from '@lehr/shared/model-cache';
@@ -59,10 +59,17 @@ export async function changeModelsFile(
 ): Promise<void> {
   const lock = await acquireLock(`${modelsFile}.lock`, AbortSignal.timeout(60_000), () => {});
   try {
-    const text = existsSync(modelsFile) ? await readFile(modelsFile, 'utf8') : '';
-    const draft = `${modelsFile}.${process.pid}`;
-    await writeFile(draft, change(text));
-    await rename(draft, modelsFile);
+    const isThere = existsSync(modelsFile);
+    // A link stays a link: it may lead to a file that is kept under version control.
+    const file = isThere ? await realpath(modelsFile) : modelsFile;
+    const text = change(isThere ? await readFile(file, 'utf8') : '');
+    const draft = `${file}.${process.pid}`;
+    try {
+      await writeFile(draft, text, { flush: true });
+      await rename(draft, file);
+    } finally {
+      await rm(draft, { force: true });
+    }
   } finally {
     await lock.release();
   }
