@@ -184,6 +184,12 @@ describe.skipIf(!chromiumPath)('the looks of the studio', () => {
     const hidden = `(({ scrollTop, clientHeight, scrollHeight }) => scrollHeight - clientHeight - scrollTop)
       (document.querySelector('.prompt-box'))`;
     expect(await page.evaluate(hidden), 'pixels below the line that is written').toBeLessThan(20);
+    await page.evaluate("window.lastMark = [...document.querySelectorAll('.weight-more')].at(-1)");
+    await page.keyboard.press('Control+Home');
+    await page.keyboard.press('x');
+    expect(await page.evaluate('lastMark.isConnected'), 'a mark is made anew by a letter before it').toBe(
+      true,
+    );
     await page.locator('#prompt').blur();
     for (const width of [360, 705, 1280]) {
       await page.setViewportSize({ width, height: 840 });

@@ -7,6 +7,8 @@ import { markWeightedPrompt, type PromptMark, type PromptSyntax } from '@lehr/sh
 const BREAK = 'BREAK';
 /** A weight that has all of its colour, and so has what is divided by it. */
 const STRONGEST = 1.6;
+/** Longer prompts have no colours: each mark is an element, and a hundred thousand of them stop the page. */
+const MOST_COLOURED = 50_000;
 
 interface PromptWeightsProps {
   readonly prompt: string;
@@ -14,12 +16,14 @@ interface PromptWeightsProps {
 }
 
 export function PromptWeights({ prompt, syntax }: PromptWeightsProps) {
-  const marks = syntax === 'plain' ? [] : markWeightedPrompt(prompt);
+  const isPlain = syntax === 'plain' || prompt.length > MOST_COLOURED;
+  const marks = isPlain ? [] : markWeightedPrompt(prompt);
   return (
     <span class="prompt-weights" aria-hidden="true">
-      {syntax === 'plain' && prompt}
-      {marks.map((mark) => (
-        <Mark key={mark.from} mark={mark} text={prompt.slice(mark.from, mark.to)} />
+      {isPlain && prompt}
+      {marks.map((mark, nth) => (
+        // Not by its place in the text: a letter before thousands of marks would move all, and each would be made anew.
+        <Mark key={nth} mark={mark} text={prompt.slice(mark.from, mark.to)} />
       ))}
       {/* An empty last line has a height only with something in it. */}
       {'\u200b'}

@@ -83,6 +83,10 @@ test('Brackets inside of a hundred others change no weight, so that thousands of
   }
 });
 
+test('A megabyte that was pasted by mistake is marked, however many pieces it has', () => {
+  expect(markWeightedPrompt('BREAK '.repeat(170_000))).toHaveLength(170_000);
+});
+
 test('A long run of blanks takes no longer than as many letters', () => {
   const msOf = (prompt: string): number => {
     const startedAt = performance.now();

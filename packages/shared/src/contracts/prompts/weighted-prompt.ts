@@ -112,7 +112,7 @@ function piecesOf(prompt: string): Piece[] {
     else if (written !== undefined && NUMBER.test(written) && close(round, Number(written))) continue;
     else if (token === ')' && close(round, ROUND)) continue;
     else if (token === ']' && close(square, SQUARE)) continue;
-    else pieces.push(...betweenBreaks(token, index));
+    else for (const piece of betweenBreaks(token, index)) pieces.push(piece);
   }
   for (const start of round.slice(0, MAX_DEPTH)) weigh(start, ROUND);
   for (const start of square.slice(0, MAX_DEPTH)) weigh(start, SQUARE);
