@@ -1,4 +1,5 @@
 /** How a picture becomes what a graph takes, as the image processors of transformers make it: its size, and the values of its pixels. */
+import { LehrError } from '@lehr/shared';
 import { type Filter, type PictureSize, resizePixels } from '../values/resize.ts';
 import { cutTile } from './tiles.ts';
 
@@ -74,9 +75,25 @@ function cropMiddle(pixels: Uint8Array, from: PictureSize, to: PictureSize): Uin
   return cropped;
 }
 
-/** What a graph gets of a whole picture. */
-export const preparedSize = ({ size, crop }: Preparation, picture: PictureSize): PictureSize =>
-  crop ?? sizeFor(size, picture);
+/** What any picture may become. A single row of pixels would become hundreds of millions, and the engine would stand still meanwhile. */
+const MOST_PIXELS = 4 * 2 ** 20;
+/** How many times as many pixels a larger picture may become. */
+const MOST_GROWTH = 2;
+
+/** What a graph gets of a whole picture. Throws LehrError `invalid-input` for a picture so narrow that this is far larger. */
+export function preparedSize({ size: rule, crop }: Preparation, picture: PictureSize): PictureSize {
+  const size = sizeFor(rule, picture);
+  const most = Math.max(MOST_PIXELS, MOST_GROWTH * picture.width * picture.height);
+  if (size.width * size.height > most) {
+    const detail =
+      `has ${picture.width}x${picture.height} pixels, which the model takes as ${size.width}x${size.height}; ` +
+      `from this picture it takes at most ${most} pixels`;
+    throw new LehrError('invalid-input', `input.image ${detail}.`, {
+      problems: [{ pointer: '/input/image', detail }],
+    });
+  }
+  return crop ?? size;
+}
 
 /** A whole picture at that size; one that keeps its own is continued by its mirror image. */
 export function prepared(pixels: Uint8Array, picture: PictureSize, preparation: Preparation): Uint8Array {

@@ -292,6 +292,26 @@ test('A graph that takes multiples of 32 gets the picture continued, and its mas
   expect(largest(inner(a.values), inner(b.values))).toBeLessThanOrEqual(1);
 });
 
+test('A picture that is so narrow that it would be resized to millions of pixels is refused at once', async () => {
+  const processor = {
+    size: { shortest_edge: 64 },
+    crop_size: { height: 64, width: 64 },
+    do_center_crop: true,
+  };
+  const { transform, engine, posted } = await open({ result: 'class', processor });
+  expect(await transform(pictureOf(65_000, 66))).toMatchObject({ kind: 'class' });
+  const narrow = sampleOf(pictureOf(65_000, 1));
+  engine.submit(narrow);
+  expect(endOf(posted, narrow.id)).toMatchObject({
+    type: 'failed',
+    failure: {
+      code: 'invalid-input',
+      message: expect.stringContaining('has 65000x1 pixels, which the model takes as 4160000x64'),
+      problems: [{ pointer: '/input/image' }],
+    },
+  });
+});
+
 test('Depth reaches from 0 to 255 in every picture', async () => {
   const { transform } = await open({ result: 'mask', output: 'predicted_depth' });
   const result = await transform(pictureOf(64, 64));
