@@ -13,6 +13,7 @@ afterAll(() => server.stop());
 
 const TRANSFORMS = `${MODELS}
   - { name: larger, task: transform, result: picture, scale: 4, versions: [{ version: "1", path: l }] }
+  - { name: largest, task: transform, result: picture, scale: 8, versions: [{ version: "1", path: x }] }
   - { name: depth, task: transform, result: mask, limits: { max_pixels: 100000 }, versions: [{ version: "1", path: d }] }
   - { name: kinds, task: transform, result: class, versions: [{ version: "1", path: k }] }
 `;
@@ -107,6 +108,10 @@ test('A picture that is larger than its model takes, or would become too large, 
     { pointer: '/input/image', detail: 'has 400x251 pixels; the model takes at most 100000' },
   ]);
   expect(await refusedFor('larger', await pictureOf(2048, 2048), { scale: 8 })).toEqual([
+    { pointer: '/input/image', detail: expect.stringContaining('would become 16384x16384') },
+  ]);
+  // The graph makes a picture of its own scale first.
+  expect(await refusedFor('largest', await pictureOf(2048, 2048), { scale: 0.01 })).toEqual([
     { pointer: '/input/image', detail: expect.stringContaining('would become 16384x16384') },
   ]);
 });
@@ -248,6 +253,7 @@ test('The list of models says what each gives, its scale, and the largest pictur
   const { data, results } = (await answer.json()) as { data: object[]; results: object[] };
   expect(data.slice(2)).toMatchObject([
     { task: 'picture-transform', result: 'picture', scale: 4, limits: { max_pixels: 2 ** 22 } },
+    { task: 'picture-transform', result: 'picture', scale: 8, limits: { max_pixels: 2 ** 22 } },
     { task: 'picture-transform', result: 'mask', scale: 1, limits: { max_pixels: 100_000 } },
     { task: 'picture-transform', result: 'class', scale: 1, limits: { max_pixels: 2 ** 24 } },
   ]);

@@ -60,13 +60,13 @@ function fieldProblems(
 
 function pictureProblems(
   { image }: PictureTransformRequest,
-  { limits }: TransformModelEntry,
+  { limits, scale: own }: TransformModelEntry,
   { scale = 1 }: Fields,
   size: PictureSize | undefined,
 ): FieldProblem[] {
   if (pictureReference(image)?.field === 'latent')
     return [problem('image', 'is a latent, which is no picture yet')];
-  const detail = size && sizeProblem(size, scale, limits.max_pixels);
+  const detail = size && sizeProblem(size, Math.max(scale, own), limits.max_pixels);
   return detail === undefined ? [] : [problem('image', detail)];
 }
 

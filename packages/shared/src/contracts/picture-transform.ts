@@ -79,7 +79,10 @@ export const scaledSize = ({ width, height }: Size, factor: number): Size => ({
   height: Math.max(1, Math.round(height * factor)),
 });
 
-/** Why a picture of this size cannot be transformed; undefined when it can. `factor` is 1 unless the result is a picture. */
+/**
+ * Why a picture of this size cannot be transformed; undefined when it can. `factor` is 1 unless the result is a picture: then it is the scale that
+ * is wanted, or that of the model where this is larger, because its graph makes all of those pixels first.
+ */
 export function sizeProblem(size: Size, factor: number, maxPixels: number): string | undefined {
   const has = `has ${size.width}x${size.height} pixels`;
   if (size.width * size.height > maxPixels) return `${has}; the model takes at most ${maxPixels}`;

@@ -127,9 +127,13 @@ export class TransformRun extends JobRun {
   }
 
   async #decode(file: Uint8Array, { width, height, isLatent }: PictureInfo) {
-    const { entry } = this.#parts;
+    const { entry, abilities } = this.#parts;
     if (isLatent) throw refusedPicture('image', 'is a latent; it must be a picture');
-    const problem = sizeProblem({ width, height }, this.#scale, entry.limits.max_pixels);
+    const problem = sizeProblem(
+      { width, height },
+      Math.max(this.#scale, abilities.scale),
+      entry.limits.max_pixels,
+    );
     if (problem !== undefined) throw refusedPicture('image', problem);
     return { pixels: await readPicture(file, { width, height }), width, height };
   }
