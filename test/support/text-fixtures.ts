@@ -14,8 +14,11 @@ export interface EncodedCase {
 }
 
 /** Unpacks a fixture into a folder, its graphs below `graphs`. */
-export function unpackTextFixture(name: string, folder: string, graphs: '' | 'onnx' = ''): void {
-  const source = join(FIXTURES, name);
+export const unpackTextFixture = (name: string, folder: string, graphs: '' | 'onnx' = ''): void =>
+  unpackFixture(join(FIXTURES, name), folder, graphs);
+
+/** Of any task. */
+export function unpackFixture(source: string, folder: string, graphs: '' | 'onnx' = ''): void {
   for (const file of readdirSync(source, { recursive: true, withFileTypes: true })) {
     if (!file.isFile() || file.name === 'expected.json') continue;
     const path = join(file.parentPath, file.name);

@@ -64,8 +64,8 @@ function halfToEven(value: number): number {
 /** The middle of a picture; where it is smaller, black is around it. */
 function cropMiddle(pixels: Uint8Array, from: PictureSize, to: PictureSize): Uint8Array {
   const cropped = new Uint8Array(to.width * to.height * 3);
-  const top = Math.trunc((from.height - to.height) / 2);
-  const left = Math.trunc((from.width - to.width) / 2);
+  const top = Math.floor((from.height - to.height) / 2);
+  const left = Math.floor((from.width - to.width) / 2);
   for (let y = Math.max(0, -top); y < Math.min(to.height, from.height - top); y += 1) {
     const first = Math.max(0, left);
     const source = ((y + top) * from.width + first) * 3;

@@ -67,6 +67,10 @@ export function resizePixels(
 
 type Values = Float32Array | Uint8Array | Uint8ClampedArray;
 
+/** Pillow's weights for 8 bits are whole numbers of these, and its sums are rounded half up. */
+const STEPS = 2 ** 22;
+const inSteps = (weight: number): number => Math.sign(weight) * Math.floor(Math.abs(weight) * STEPS + 0.5);
+
 /** Along the second of three axes, from its length to `length`. */
 function resample(
   from: Values,
@@ -76,9 +80,15 @@ function resample(
   filter: Filter,
 ): void {
   const scale = count / length;
-  const taps = Array.from({ length }, (_, at) =>
-    filter === 'nearest' ? nearest(at, scale) : tapsOf(at, scale, count, KERNELS[filter]),
-  );
+  const is8Bits = to instanceof Uint8ClampedArray;
+  let centre = -scale / 2;
+  const taps = Array.from({ length }, (_, at) => {
+    // As Pillow finds the nearest value: of two that are equally near, the sum of the steps decides.
+    centre += scale;
+    const nearest = { first: Math.min(count - 1, Math.floor(centre)), weights: Float64Array.of(1) };
+    const own = filter === 'nearest' ? nearest : tapsOf(at, scale, count, KERNELS[filter]);
+    return is8Bits ? { ...own, weights: own.weights.map(inSteps) } : own;
+  });
   for (let o = 0; o < outer; o += 1) {
     for (let at = 0; at < length; at += 1) {
       const { first, weights } = taps[at];
@@ -88,16 +98,11 @@ function resample(
         let sum = 0;
         for (let tap = 0; tap < weights.length; tap += 1)
           sum += weights[tap] * from[source + tap * inner + i];
-        to[target + i] = sum;
+        to[target + i] = is8Bits ? Math.floor(sum / STEPS + 0.5) : sum;
       }
     }
   }
 }
-
-const nearest = (at: number, scale: number) => ({
-  first: Math.floor((at + 0.5) * scale),
-  weights: Float64Array.of(1),
-});
 
 /** The values that the value at `at` is made of. `scale`: values of the source for each of the result. */
 function tapsOf(at: number, scale: number, count: number, { support, weight }: Kernel) {
