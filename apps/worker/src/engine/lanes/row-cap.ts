@@ -9,7 +9,7 @@ import type { Clock } from '@lehr/shared';
 
 /** Row counts measured at warm-up, and the ones that runs are padded to on providers that tune per shape. */
 export const ROW_LADDER: readonly number[] = [1, 2, 4, 8, 16, 32];
-const WIDEST = ROW_LADDER[ROW_LADDER.length - 1];
+export const WIDEST = ROW_LADDER[ROW_LADDER.length - 1];
 /** Providers that compile or tune for every new shape. */
 const TUNES_PER_SHAPE = new Set(['cuda', 'tensorrt', 'webgpu']);
 /** The row counts that runs on this provider are padded to; empty for none. */

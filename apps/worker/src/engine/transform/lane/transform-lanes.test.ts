@@ -3,7 +3,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type TinyTransformOptions, writeTinyTransform } from '@lehr/demo-models';
-import { LehrError, systemClock } from '@lehr/shared';
+import { type Clock, LehrError, systemClock } from '@lehr/shared';
 import { afterAll, beforeAll, expect, onTestFinished, test, vi } from 'vitest';
 import { Engine } from '../../engine.ts';
 import type {
@@ -58,18 +58,22 @@ let made = 0;
 /** A model that is written and opened; `fault` gets the runs after its warm-up. */
 async function open(
   graph: TinyTransformOptions,
-  more: Partial<TransformToOpen> & { readonly rowCap?: number } = {},
+  more: Partial<TransformToOpen> & {
+    readonly rowCap?: number | 'auto';
+    readonly warmUp?: Fault;
+    readonly clock?: Clock;
+  } = {},
   fault: Fault = (_, run) => run(),
 ): Promise<Opened> {
-  const { rowCap = 4, ...spec } = more;
+  const { rowCap = 4, warmUp = (_, run) => run(), clock = systemClock, ...spec } = more;
   const folder = join(root, `${++made}`);
   await writeTinyTransform(folder, graph);
   const posted: FromEngine[] = [];
   let isWarm = false;
   const engine = new Engine({
-    runtime: deviceOf((rows, run) => (isWarm ? fault(rows, run) : run())),
+    runtime: deviceOf((rows, run) => (isWarm ? fault : warmUp)(rows, run)),
     settings: { providers: ['cpu'], threads: 1, rowCap },
-    clock: systemClock,
+    clock,
     post: (message) => posted.push(message),
   });
   const { result } = graph;
@@ -233,6 +237,20 @@ test('A run that does not fit into memory is split, and later runs fit', async (
   await transform(pictureOf(200, 200));
   expect(refused).toBe(1);
   expect(posted).toContainEqual({ type: 'row-cap', lane: 'transform.model@1', rows: 2 });
+});
+
+test('On a device that takes no longer for more rows, a run has as many as have 16 MB of results, and 32 at most', async () => {
+  const rows: number[] = [];
+  const free: Fault = (count, run) => {
+    rows.push(count);
+    return run();
+  };
+  /** A clock on which every run takes a ms. */
+  const clock = { ...systemClock, monotonic: () => rows.length };
+  const upscaler = await open({ result: 'picture' }, { rowCap: 'auto', warmUp: free, clock });
+  expect([upscaler.model.rowCap, Math.max(...rows)]).toEqual([5, 4]);
+  const classifier = await open({ result: 'class' }, { rowCap: 'auto', warmUp: free, clock });
+  expect([classifier.model.rowCap, Math.max(...rows)]).toEqual([32, 32]);
 });
 
 test('A row of which the graph makes no numbers fails its picture, and the others of the run are done', async () => {

@@ -2,7 +2,7 @@
 import type { Clock } from '@lehr/shared';
 import { closeOnFailure } from '../../folder/open-whole.ts';
 import { ModelLanes, openedModel, tunedSettings } from '../../lanes/model-lanes.ts';
-import { climbLadder, ladderFor, ROW_LADDER, RowCap } from '../../lanes/row-cap.ts';
+import { climbLadder, ladderFor, ROW_LADDER, RowCap, WIDEST } from '../../lanes/row-cap.ts';
 import type {
   OpenedModel,
   TransformAbilities,
@@ -65,8 +65,11 @@ function abilitiesOf({ reading }: TransformModel): TransformAbilities {
   }
 }
 
-/** The most memory for the outputs of a run: an enlarged tile has many more values than the tile. */
-const MAX_OUTPUT_BYTES = 256 * 2 ** 20;
+/**
+ * The most memory for the outputs of a run. An upscaler computes with some dozens of channels where its output has three, and ONNX Runtime
+ * keeps that memory: a run takes up to a hundred times as much. Few tiles use a device fully.
+ */
+const MAX_OUTPUT_BYTES = 16 * 2 ** 20;
 
 /** Warm-up of a model, before it serves any job: measures runs of more and more rows while the throughput increases. */
 async function warmUpTransform(
@@ -74,7 +77,7 @@ async function warmUpTransform(
   clock: Clock,
   wanted: number | 'auto',
 ): Promise<RowCap> {
-  const fitting = Math.max(1, Math.floor(MAX_OUTPUT_BYTES / (4 * outputLength)));
+  const fitting = Math.min(WIDEST, Math.max(1, Math.floor(MAX_OUTPUT_BYTES / (4 * outputLength))));
   const ceiling = graph.fixedRows ?? (wanted === 'auto' ? fitting : wanted);
   const cap = new RowCap({ ceiling, fixed: wanted !== 'auto' || graph.fixedRows !== undefined });
   const rungs = graph.fixedRows === undefined ? ROW_LADDER : [graph.fixedRows];
