@@ -2,29 +2,18 @@
 import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
-import { filesOfModel, importFolder } from '../../apps/worker/src/engine/models/imported/import-folder.ts';
-import { planImport } from '../../apps/worker/src/engine/models/imported/plan-import.ts';
-import { openWeightsFile } from '../../apps/worker/src/engine/models/imported/weights-file.ts';
 import { onnxRuntime } from '../../apps/worker/src/engine/runtime/onnx.ts';
 import { openTextModel } from '../../apps/worker/src/engine/text/folder/text-folder.ts';
 import { memorySource, readSafetensors } from '../../packages/onnx-model/src/index.ts';
+import { below, imported, readTensors, writeTensors } from '../support/imported-model.ts';
 import { unpackTextFixture } from '../support/text-fixtures.ts';
 import { tempFolder } from '../support/tiny-models.ts';
 import { openWhisperEngine } from '../support/whisper-engine.ts';
 import { recorded, unpackExport, windowOf } from '../support/whisper-exports.ts';
 
-async function imported(base: string, path: string) {
-  const file = openWeightsFile(path);
-  try {
-    const from = { folder: base, name: 'base@1', task: 'text' } as const;
-    const graphs = (await filesOfModel(base)).filter((each) => each.endsWith('.onnx'));
-    const plan = await planImport(from, graphs, file);
-    const folder = await tempFolder('made');
-    const made = await importFolder({ base: from, plan, file, folder, onProgress: () => {} });
-    return { folder, unused: plan.unused, weights: new Set(made.graphs.map(({ weights }) => weights)) };
-  } finally {
-    file.close();
-  }
+async function importedText(base: string, path: string) {
+  const { folder, plan, graphs } = await imported(base, path, { task: 'text' });
+  return { folder, unused: plan.unused, weights: new Set(graphs.map(({ weights }) => weights)) };
 }
 
 /** The file with every value halved: a model with the same names and shapes that writes something else. */
@@ -40,14 +29,14 @@ async function halved(path: string): Promise<string> {
 }
 
 /** A model that had other weights, after the import of those that its export had at first. */
-async function restored(base: string, path: string) {
-  const first = await imported(base, path);
-  // Each weight that was found has the bytes that the exporter gave it there, and no weight of the file was left over.
-  expect(first).toMatchObject({ unused: [], weights: new Set(['equal']) });
-  const other = await imported(base, await halved(path));
-  expect(other).toMatchObject({ unused: [], weights: new Set(['written']) });
-  const back = await imported(other.folder, path);
-  expect(back).toMatchObject({ unused: [], weights: new Set(['written']) });
+async function restored(base: string, path: string, unused: readonly string[] = []) {
+  const first = await importedText(base, path);
+  // Each weight that was found has the bytes that the exporter gave it there, and no other weight of the file was left over.
+  expect(first).toMatchObject({ unused, weights: new Set(['equal']) });
+  const other = await importedText(base, await halved(path));
+  expect(other).toMatchObject({ unused, weights: new Set(['written']) });
+  const back = await importedText(other.folder, path);
+  expect(back).toMatchObject({ unused, weights: new Set(['written']) });
   return { other: other.folder, back: back.folder };
 }
 
@@ -89,11 +78,36 @@ test('BERT with the weights of a file, which leaves its tied projection out, ans
   expect(await logits(other)).not.toEqual(wanted);
 });
 
+test('MiniLM with the weights of a file as the hub has it gives the vectors of its own export', async () => {
+  const [base, bert] = [await tempFolder('base'), await tempFolder('bert')];
+  unpackTextFixture('bert-sentences', base);
+  // Both fixtures have one encoder.
+  unpackTextFixture('bert-fill-mask', bert);
+  const own = below('bert.', await readTensors(join(bert, 'model.safetensors')));
+  // Not in the graph, and in the file of the hub all the same.
+  const extra = [
+    { name: 'embeddings.position_ids', dtype: 'I64', shape: [1, 64], bytes: Buffer.alloc(512) },
+    { name: 'pooler.dense.bias', dtype: 'F32', shape: [32], bytes: Buffer.alloc(128) },
+    { name: 'pooler.dense.weight', dtype: 'F32', shape: [32, 32], bytes: Buffer.alloc(4096) },
+  ] as const;
+  const unused = extra.map(({ name }) => name);
+  const { other, back } = await restored(base, await writeTensors([...own, ...extra], 'model'), unused);
+  const states = async (folder: string) => {
+    const model = await openTextModel(folder, onnxRuntime, { providers: ['cpu'] });
+    onTestFinished(() => model.close());
+    const text = model.encode('a red circle', 'text-embedding', { mayTruncate: false });
+    return model.graph.run([text], ['last_hidden_state']);
+  };
+  const wanted = await states(base);
+  expect(await states(back)).toEqual(wanted);
+  expect(await states(other)).not.toEqual(wanted);
+});
+
 test('A base in int8 is refused, because its weights are integers', async () => {
   const [base, weights] = [await tempFolder('base'), await tempFolder('weights')];
   unpackExport('int8', base);
   unpackExport('weights', weights);
-  await expect(imported(base, join(weights, 'model.safetensors'))).rejects.toThrow(
+  await expect(importedText(base, join(weights, 'model.safetensors'))).rejects.toThrow(
     'cannot be imported like base@1, whose graphs are in int8',
   );
 });

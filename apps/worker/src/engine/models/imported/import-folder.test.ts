@@ -11,11 +11,11 @@ import {
   sampleOf,
   unpackFixture,
 } from '../../../../../../test/support/diffusion-fixtures.ts';
+import { imported } from '../../../../../../test/support/imported-model.ts';
 import { tempFolder } from '../../../../../../test/support/tiny-models.ts';
 import { openDiffusionModel } from '../../diffusion/folder/diffusion-folder.ts';
 import { onnxRuntime } from '../../runtime/onnx.ts';
-import { filesOfModel, importFolder } from './import-folder.ts';
-import { planImport } from './plan-import.ts';
+import { filesOfModel } from './import-folder.ts';
 import { openWeightsFile } from './weights-file.ts';
 
 /** The fixture of a base, unpacked, and a file of other weights beside it. */
@@ -24,19 +24,6 @@ async function open(base: string, weights = 'sd15-weights') {
   unpackFixture(base, folder);
   unpackFixture(weights, files);
   return { folder, file: (name = 'whole') => join(files, `${name}.safetensors`) };
-}
-
-async function imported(folder: string, path: string, onProgress: (done: number) => void = () => {}) {
-  const file = openWeightsFile(path);
-  try {
-    const base = { folder, name: 'base@1', task: 'diffusion' } as const;
-    const graphs = (await filesOfModel(folder)).filter((each) => each.endsWith('.onnx'));
-    const plan = await planImport(base, graphs, file);
-    const made = await tempFolder('made');
-    return { folder: made, plan, ...(await importFolder({ base, plan, file, folder: made, onProgress })) };
-  } finally {
-    file.close();
-  }
 }
 
 /** How far the picture is from the one that diffusers draws with the weights of the file. */
@@ -205,7 +192,7 @@ test('A base that is removed while its weights are written ends the import with 
     isRemoved = true;
     await rm(folder, { recursive: true });
   };
-  await expect(imported(folder, file(), remove)).rejects.toMatchObject({
+  await expect(imported(folder, file(), { onProgress: remove })).rejects.toMatchObject({
     code: 'ENOENT',
     path: expect.stringContaining(folder),
   });

@@ -52,6 +52,7 @@ const ALONE: readonly (readonly [beginning: RegExp, part: string, rename: Rename
   [/^(?:input_blocks|down_blocks)\./, 'unet', unetName],
   [/^(?:decoder\.(?:up|up_blocks|conv_in)|encoder\.(?:down|down_blocks|conv_in))\./, 'vae', vaeName],
   [/^(?:text_model\.)?(?:embeddings\.token_embedding|encoder\.layers)\./, 'text_encoder', clipName],
+  [/^transformer\.resblocks\./, 'text_encoder', openClipName],
 ];
 
 /** The weights of a file for a model for pictures, and the names of those that no layout knows. */
