@@ -2,14 +2,17 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync } from 'node:fs';
-import { lstat, readdir, readFile, rename, rm, symlink, writeFile } from 'node:fs/promises';
+import { copyFile, lstat, readdir, readFile, rename, rm, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { expect, test } from 'vitest';
 import { parseRegistry } from '../../packages/shared/src/index.ts';
 import { blocksOf, readText } from '../repo/readme.ts';
 import { unpackFixture } from '../support/diffusion-fixtures.ts';
+import { startHub } from '../support/hub-server.ts';
+import { below, readTensors, writeTensors } from '../support/imported-model.ts';
 import { tempFolder } from '../support/tiny-models.ts';
+import { unpackExport } from '../support/whisper-exports.ts';
 import { lehrShell, startLehrCommand } from './lehr-command.ts';
 
 const WHOLE = { timeout: 120_000 };
@@ -87,12 +90,71 @@ test(
   },
 );
 
-test('The command of docs/models.md that imports a file works', WHOLE, async () => {
-  const { env, file } = await home();
-  const [block] = blocksOf(readText('docs/models.md')).filter(({ label }) => label === 'import');
-  const { run } = await lehrShell({ ...env, FILE: file });
-  expect(await run(block.text)).toMatch(/dreamy@1[\s\S]*GRAPH +PROVIDER[\s\S]*batching {2}step by step/);
-});
+test(
+  'The commands of docs/models.md that import files work, also with a file of the hub',
+  WHOLE,
+  async () => {
+    const text = readText('docs/models.md');
+    const { env, file, folder, list, imported } = await home();
+    const hub = await startHub(
+      new Map([['dreamy.safetensors', { bytes: await readFile(file), isLarge: true }]]),
+      {
+        repo: 'owner/name',
+      },
+    );
+    const [block] = blocksOf(text).filter(({ label }) => label === 'import');
+    const { run, cwd } = await lehrShell({ ...env, FILE: file, HF_ENDPOINT: hub.endpoint });
+    expect(await run(block.text)).toMatch(/dreamy@1[\s\S]*GRAPH +PROVIDER[\s\S]*batching {2}step by step/);
+
+    unpackExport('merged', join(folder, 'whisper'));
+    unpackExport('weights', cwd);
+    const whisper =
+      '  - { name: whisper-base, task: whisper, versions: [{ version: "1", path: ./whisper }] }\n';
+    await writeFile(list, `${await readFile(list, 'utf8')}${whisper}`);
+    await copyFile(file, join(cwd, 'dreamy.safetensors'));
+    await rename(
+      await writeTensors(below('first_stage_model.', await readTensors(file))),
+      join(cwd, 'vae.safetensors'),
+    );
+    const commands = [...text.matchAll(/\| `(lehr models import [^`]+)` \|/g)].map(([, command]) => command);
+    expect(commands).toHaveLength(4);
+    const made: string[] = [];
+    for (const command of commands) made.push(JSON.parse(await run(`${command} --json`)).model);
+    expect(made).toEqual(['dreamy@2', 'sd15-vae@1', 'my-whisper@1', 'dreamy@3']);
+    // What was fetched is removed.
+    expect((await readdir(imported)).sort()).toEqual(['dreamy', 'my-whisper', 'sd15-vae']);
+  },
+);
+
+test(
+  'A file that cannot be fetched, or not be imported when it is here, leaves one sentence and nothing else',
+  WHOLE,
+  async () => {
+    const at = await home();
+    const pickle = Buffer.from('PK\x03\x04archive/data.pkl');
+    const hub = await startHub(new Map([['a.safetensors', { bytes: pickle, isLarge: true }]]));
+    const refused = async (file: string, ...args: string[]) => {
+      const env = { ...at.env, HF_ENDPOINT: hub.endpoint };
+      const command = ['models', 'import', file, '--like', 'sd15', ...args];
+      const { code, stdout, stderr } = await startLehrCommand(command, { env }).ended;
+      expect({ isRefused: code !== 0, stdout }).toEqual({ isRefused: true, stdout: '' });
+      return stderr;
+    };
+    expect(await refused('acme/model/a.safetensors')).toMatch(
+      /^0 % fetch 0 B of 20 B\n[\s\S]*lehr: a\.safetensors is a pickle[^\n]+\n$/,
+    );
+    expect(await refused('acme/model/b.safetensors')).toMatch(
+      /^lehr: \/\S+\/b\.safetensors is not a file, and it was not found on the hub: [^\n]+has no file b\.safetensors\.\n$/,
+    );
+    hub.seen.length = 0;
+    expect(await refused('acme/model/a.safetensors', '--as', 'sd15@1')).toContain('is already there');
+    expect(await refused('acme/model/a.ckpt')).toContain('may be a pickle');
+    expect(await refused(at.file, '--revision', 'v1')).toContain('has no revisions');
+    expect(hub.seen).toEqual([]);
+    expect(await draftsIn(at.imported)).toEqual([]);
+    expect(await at.versions()).toEqual(['sd15@1']);
+  },
+);
 
 test(
   'What cannot be imported is refused in one sentence, and neither models.yaml nor the disk changes',
@@ -133,7 +195,7 @@ test('An import that is killed leaves no version, and the next one leaves nothin
 }, async () => {
   const at = await home();
   for (let round = 0; round < 6; round += 1) {
-    const request = { command: 'import', file: at.file, like: 'sd15', as: `killed@${round}` };
+    const request = { command: 'import', file: at.file, cwd: '/', like: 'sd15', as: `killed@${round}` };
     const tool = spawn(process.execPath, [TOOL, JSON.stringify(request)], {
       env: { ...process.env, ...at.env },
     });
@@ -167,7 +229,7 @@ test('Two imports of one file at once make two whole versions', { ...WHOLE, tags
 
 test('An import that cannot write says why in one sentence, and leaves nothing', WHOLE, async () => {
   const at = await home();
-  const request = JSON.stringify({ command: 'import', file: at.file, like: 'sd15', as: 'large' });
+  const request = JSON.stringify({ command: 'import', file: at.file, cwd: '/', like: 'sd15', as: 'large' });
   // A limit of the system for the size of a file, in kB: writing fails in the middle of the weights of the UNet.
   const limited = `trap '' XFSZ; ulimit -f 1200; exec "${process.execPath}" "${TOOL}" '${request}'`;
   const tool = spawn('bash', ['-c', limited], { env: { ...process.env, ...at.env } });

@@ -24,7 +24,8 @@ interface S3FolderEntry {
 }
 
 export interface S3Folder {
-  list(signal: AbortSignal): Promise<readonly S3FolderEntry[]>;
+  /** `beginning`: only objects whose paths begin with it. */
+  list(signal: AbortSignal, beginning?: string): Promise<readonly S3FolderEntry[]>;
   /** The object from this byte on. */
   read(path: string, offset: number, signal: AbortSignal): Promise<Readable>;
   text(path: string, signal: AbortSignal): Promise<string>;
@@ -63,10 +64,10 @@ export function openS3Folder({ bucket, prefix, ...options }: S3FolderOptions): S
     }
   };
   return {
-    async list(signal) {
+    async list(signal, beginning = '') {
       const entries: S3FolderEntry[] = [];
       try {
-        const request = { Bucket: bucket, Prefix: prefix };
+        const request = { Bucket: bucket, Prefix: `${prefix}${beginning}` };
         for await (const { Contents = [] } of paginateListObjectsV2({ client }, request, {
           abortSignal: signal,
         })) {

@@ -10,17 +10,22 @@ interface BytesView {
   end(): void;
 }
 
-/** `verb` is what is done to the bytes, such as `fetch`. */
+/** `verb` is what is done to the bytes, such as `fetch`, until an event names something else. */
 export function bytesView(terminal: Terminal, isQuiet: boolean, verb: string): BytesView {
   if (isQuiet) return { show: () => {}, end: () => {} };
   const { err, errIsTty } = terminal;
   const write = (line: string): void => err(errIsTty ? `${ERASE_LINE}${line}\n` : `${line}\n`);
-  const draw = fractionView(terminal, verb);
+  let stage = verb;
+  let draw = fractionView(terminal, stage);
   return {
     show: (event) => {
       switch (event.type) {
+        case 'stage':
+          stage = event.verb;
+          draw = fractionView(terminal, stage);
+          return;
         case 'waiting':
-          return write(`another process is at this (${verb}); waiting for it`);
+          return write(`another process is at this (${stage}); waiting for it`);
         case 'retry':
           return write(`${plain(event.message)} Retrying in ${durationText(event.pauseMs)}.`);
         case 'progress': {

@@ -1,4 +1,3 @@
-import { resolve } from 'node:path';
 import { defineCommand } from '../../command.ts';
 import { EXIT, usageError } from '../../exit-codes.ts';
 import { runModelTool, type ToolResult } from '../../model-tools.ts';
@@ -13,6 +12,7 @@ export const importModel = defineCommand({
     'Make a model from a .safetensors file and from a model with the same graphs, and enter it in models.yaml.',
   notes: [
     'FILE is a fine-tuned model in one file, or one part of it, such as a VAE; in the layout of Stable Diffusion, diffusers or transformers.',
+    'It is a path, or fetched for the import: owner/name/file.safetensors of the Hugging Face hub, s3://bucket/file.safetensors, https://host/file.safetensors. HF_TOKEN gives access to private repositories.',
     'A new version of a model that is already there gets the weight 0: jobs must name it, until lehr models deploy or models.yaml gives it a share.',
     'This command needs the server of Lehr on this machine, and the variables of the server.',
   ],
@@ -22,6 +22,11 @@ export const importModel = defineCommand({
       value: 'MODEL',
       help: 'The model of models.yaml whose graphs it has: name or name@version.',
     },
+    revision: {
+      type: 'string',
+      value: 'NAME',
+      help: 'Branch, tag or commit of a repository of the hub. Default: main.',
+    },
     as: {
       type: 'string',
       value: 'NAME',
@@ -29,10 +34,10 @@ export const importModel = defineCommand({
     },
   },
   run: async ({ values, positionals: [file], terminal, json }) => {
-    const { like, as } = values;
+    const { like, revision, as } = values;
     if (like === undefined)
       throw usageError('--like is missing: a model of models.yaml with the same graphs');
-    const request = { command: 'import', file: resolve(file), like, as };
+    const request = { command: 'import', file, revision, like, as, cwd: process.cwd() };
     const view = bytesView(terminal, json, 'import');
     const result = await runModelTool(terminal, request, 'imported', view.show).finally(view.end);
     const { type: _, ...imported } = result;

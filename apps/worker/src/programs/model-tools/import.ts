@@ -1,6 +1,7 @@
 /** `lehr models import`: makes a version from a file of weights and from a version with the same graphs, and enters it in models.yaml. */
+import { existsSync } from 'node:fs';
 import { mkdir, rename, rm } from 'node:fs/promises';
-import { basename, dirname, join } from 'node:path';
+import { basename, dirname, join, resolve } from 'node:path';
 import {
   fieldsOfModel,
   LehrError,
@@ -9,18 +10,29 @@ import {
   type Registry,
   withVersion,
 } from '@lehr/shared';
-import { acquireLock, checkFreeSpace, slugOf, versionFolder } from '@lehr/shared/model-cache';
+import {
+  acquireLock,
+  checkFreeSpace,
+  fetchFile,
+  parseTypedFile,
+  slugOf,
+  versionFolder,
+} from '@lehr/shared/model-cache';
 import { filesOfModel, importFolder, syncFolder } from '../../engine/models/imported/import-folder.ts';
 import { type Base, type ImportPlan, planImport } from '../../engine/models/imported/plan-import.ts';
 import { openWeightsFile, type WeightsFile } from '../../engine/models/imported/weights-file.ts';
 import { chooseRef } from './choose-ref.ts';
-import { findVersion } from './find-version.ts';
+import { type FoundVersion, findVersion } from './find-version.ts';
 import type { ToolEvent } from './tool-event.ts';
 import { changeModelsFile, placesOf, readModelsFile, type ToolSettings } from './tool-settings.ts';
 
 export interface ImportRequest {
-  /** Absolute path. */
+  /** A path, or where it is fetched from. */
   readonly file: string;
+  /** Branch, tag or commit of a repository of the hub. */
+  readonly revision?: string | undefined;
+  /** The folder that relative paths start from. */
+  readonly cwd: string;
   /** `name@version` of models.yaml, or `name`. */
   readonly like: string;
   /** `name` or `name@version`. */
@@ -30,31 +42,96 @@ export interface ImportRequest {
 /** Beside models.yaml: the folders that this command makes, by name and version. */
 const FOLDER = 'imported';
 /** No model has such a name, so neither is in the way of a folder. */
-const [LOCK, DRAFT] = ['.lock', '.draft'];
+const [LOCK, DRAFT, FETCHED] = ['.lock', '.draft', '.fetched'];
 
 export async function importModel(
-  { file: path, like, as }: ImportRequest,
+  request: ImportRequest,
   settings: ToolSettings,
   report: (event: ToolEvent) => void,
 ): Promise<void> {
-  const { entry, folder } = await findVersion(like, settings, 'not a model');
+  const { like } = request;
+  const version = await findVersion(like, settings, 'not a model');
+  const home = join(dirname(settings.modelsFile), FOLDER);
+  const { path, name, remove } = await weightsOf(request, home, settings, report);
+  try {
+    await importFile({ path, name, like, version, home }, settings, report);
+  } finally {
+    await remove?.();
+  }
+}
+
+interface Weights {
+  readonly path: string;
+  /** Of the model that it becomes. */
+  readonly name: string;
+  /** Of a file that was fetched for this import. */
+  readonly remove?: () => Promise<void>;
+}
+
+/** A file that is here comes before one of the hub with the same path. */
+async function weightsOf(
+  { file, revision, cwd, as }: ImportRequest,
+  home: string,
+  settings: ToolSettings,
+  report: (event: ToolEvent) => void,
+): Promise<Weights> {
+  const path = resolve(cwd, file);
+  const remote = existsSync(path) ? undefined : parseTypedFile(file, revision);
+  const name = as ?? slugOf(basename(remote?.name ?? path).replace(/\.safetensors$/, ''));
+  // Before some gigabytes are fetched for nothing.
+  await newRef(name, home, settings);
+  if (!remote) {
+    if (revision === undefined) return { path, name };
+    throw new LehrError('invalid-request', `${path} is a file of this machine, which has no revisions.`);
+  }
+  report({ type: 'stage', verb: 'fetch' });
+  const options = { ...settings.cache, signal: NEVER, onEvent: report };
+  const fetched = await fetchFile(remote, join(home, FETCHED), options).catch((error: unknown) => {
+    throw file.includes('://') ? error : orNotHere(error, path);
+  });
+  report({ type: 'stage', verb: 'import' });
+  return { ...fetched, name };
+}
+
+/** A path with a slip of the pen may look like one of the hub. */
+function orNotHere(error: unknown, path: string): unknown {
+  if (!(error instanceof LehrError) || !['not-found', 'unauthenticated'].includes(error.code)) return error;
+  const message = `${path} is not a file, and it was not found on the hub: ${error.message}`;
+  return new LehrError(error.code, message, { cause: error });
+}
+
+/** The version that this import would make now. Throws LehrError `conflict` when it is there already. */
+async function newRef(name: string, home: string, settings: ToolSettings): Promise<ModelRef> {
+  const registry = await readModelsFile(settings);
+  const ref = chooseRef(name, undefined, registry);
+  if (registry?.find(ref))
+    throw new LehrError('conflict', `${nameOf(ref)} is already there; --as names a new version.`);
+  refuseFolderInUse(join(home, ref.name, ref.version), registry, settings);
+  return ref;
+}
+
+interface FileToImport extends Omit<Weights, 'remove'> {
+  readonly like: string;
+  readonly version: FoundVersion;
+  readonly home: string;
+}
+
+async function importFile(
+  { path, name, like, version: { entry, folder }, home }: FileToImport,
+  settings: ToolSettings,
+  report: (event: ToolEvent) => void,
+): Promise<void> {
   const base = { folder, name: like, task: entry.task };
   const file = openWeightsFile(path);
-  const home = join(dirname(settings.modelsFile), FOLDER);
   try {
     const graphs = (await filesOfModel(folder)).filter((each) => each.endsWith('.onnx'));
     const plan = await planImport(base, graphs, file);
     checkVariant(plan, entry, like);
     await mkdir(home, { recursive: true });
-    const name = as ?? slugOf(basename(path).replace(/\.safetensors$/, ''));
     // Held to the end: two imports at once would choose the same version.
     const lock = await acquireLock(join(home, LOCK), NEVER, () => report({ type: 'waiting' }));
     try {
-      const registry = await readModelsFile(settings);
-      const ref = chooseRef(name, undefined, registry);
-      if (registry?.find(ref))
-        throw new LehrError('conflict', `${nameOf(ref)} is already there; --as names a new version.`);
-      refuseFolderInUse(join(home, ref.name, ref.version), registry, settings);
+      const ref = await newRef(name, home, settings);
       await writeVersion({ base, plan, file, ref, entry, home }, settings, report);
     } finally {
       await lock.release();

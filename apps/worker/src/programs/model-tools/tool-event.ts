@@ -48,6 +48,8 @@ interface Variant {
 
 export type ToolEvent =
   | FetchEvent
+  /** What the progress that follows is of. */
+  | { readonly type: 'stage'; readonly verb: 'fetch' | 'import' }
   | {
       readonly type: 'pulled';
       readonly model: string;

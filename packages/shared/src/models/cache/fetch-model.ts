@@ -107,7 +107,7 @@ async function fillDraft(
 }
 
 /** Files of another revision are removed: only a file's digest would tell them apart, and not every source names one. */
-async function beginDraft(draft: string, { revision }: Listing): Promise<void> {
+export async function beginDraft(draft: string, { revision }: Listing): Promise<void> {
   const path = join(draft, REVISION_FILE);
   if ((await readFile(path, 'utf8').catch(() => undefined)) === revision) return;
   await rm(draft, { recursive: true, force: true });
@@ -115,7 +115,7 @@ async function beginDraft(draft: string, { revision }: Listing): Promise<void> {
   await writeFile(path, revision);
 }
 
-async function makeFolder(folder: string): Promise<void> {
+export async function makeFolder(folder: string): Promise<void> {
   try {
     await mkdir(folder, { recursive: true });
   } catch (cause) {
@@ -125,7 +125,7 @@ async function makeFolder(folder: string): Promise<void> {
   }
 }
 
-async function checkSpace(draft: string, files: readonly ChosenFile[]): Promise<void> {
+export async function checkSpace(draft: string, files: readonly ChosenFile[]): Promise<void> {
   let missing = 0;
   for (const { target, bytes } of files) missing += bytes - (await bytesHere(join(draft, target)));
   if (missing > 0) await checkFreeSpace(draft, missing);
@@ -148,12 +148,12 @@ const bytesHere = async (path: string): Promise<number> =>
   Math.max(await sizeOf(path), await sizeOf(partOf(path)));
 
 /** Returns the SHA-256 of each file. After a failure the other downloads are stopped. */
-async function fetchAll(
+export async function fetchAll(
   draft: string,
   files: readonly ChosenFile[],
   remote: Remote,
   listing: Listing,
-  options: FetchOptions,
+  options: Omit<FetchOptions, 'cache'>,
 ): Promise<string[]> {
   const { onEvent, times = DOWNLOAD_TIMES } = options;
   const failed = new AbortController();

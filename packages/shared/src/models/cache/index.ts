@@ -10,6 +10,7 @@ export {
   removeCached,
 } from './cache.ts';
 export { DOWNLOAD_TIMES, type DownloadTimes } from './download.ts';
+export { fetchFile } from './fetch-file.ts';
 export {
   cachedFolder,
   checkFreeSpace,
@@ -30,6 +31,7 @@ export {
   type ModelSource,
   parseSource,
   parseTyped,
+  parseTypedFile,
   type SourceFields,
   slugOf,
   sourceFields,

@@ -76,20 +76,38 @@ const folderRemote = ({ path: folder }: Extract<ModelSource, { kind: 'folder' }>
   }),
 });
 
-/** A folder on a web server. HTTP has no list of files, so the folder needs a manifest, as every fetched folder has one. */
+/**
+ * A folder on a web server. HTTP has no list of files, so the folder needs a manifest, as every fetched folder has one; not so for one file,
+ * of which the server says the length.
+ */
 const httpsRemote = ({ url }: Extract<ModelSource, { kind: 'https' }>): Remote => ({
-  list: async (signal) => {
+  list: async (signal, only) => {
+    if (only !== undefined) return listingOfOne(url, only, signal);
     const { value } = await getJson(`${url}${MANIFEST}`, { signal }).catch(withAdvice);
     const manifest = parseManifest(JSON.stringify(value));
     if (!manifest) throw new LehrError('model-unavailable', `${url}${MANIFEST} is not a manifest of Lehr.`);
     return listingOf(manifest);
   },
   open: async (file, offset, _listing, signal) => {
-    const path = file.path.split('/').map(encodeURIComponent).join('/');
-    const response = await get(`${url}${path}`, { signal, offset });
+    const response = await get(addressOf(url, file.path), { signal, offset });
     return { offset: bodyOffset(response, offset), body: bodyOf(response) };
   },
 });
+
+const addressOf = (url: string, path: string): string =>
+  `${url}${path.split('/').map(encodeURIComponent).join('/')}`;
+
+async function listingOfOne(url: string, path: string, signal: AbortSignal): Promise<Listing> {
+  const address = addressOf(url, path);
+  const { headers, body } = await get(address, { signal });
+  await body?.cancel();
+  const length = headers.get('content-length');
+  // Without it a file that ends early could not be told from a whole one, nor one without an end be refused.
+  if (length === null)
+    throw new LehrError('model-unavailable', `${address} is answered without its length (Content-Length).`);
+  const tag = headers.get('etag') ?? headers.get('last-modified') ?? '';
+  return listingOfFiles([{ path, bytes: Number(length) }], [tag]);
+}
 
 function withAdvice(error: unknown): never {
   if (!(error instanceof LehrError) || error.code !== 'not-found') throw error;

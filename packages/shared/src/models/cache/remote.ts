@@ -33,7 +33,8 @@ export interface OpenedFile {
 
 /** Errors with code `unavailable` or `rate-limited` may pass; all others are final. */
 export interface Remote {
-  list(signal: AbortSignal): Promise<Listing>;
+  /** `only` is the path of the one file that is wanted: others may be left out. */
+  list(signal: AbortSignal, only?: string): Promise<Listing>;
   /**
    * `listing` is what `list` returned. A hub reads the file of that revision. Buckets, web servers and folders have only the present
    * file, so they must not change during a fetch.

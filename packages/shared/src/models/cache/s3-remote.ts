@@ -12,8 +12,8 @@ export function s3Remote(
 ): Remote {
   const folder = openS3Folder({ ...options, bucket, prefix });
   return {
-    list: async (signal) => {
-      const objects = await folder.list(signal);
+    list: async (signal, only) => {
+      const objects = await folder.list(signal, only);
       if (objects.some(({ path }) => path === MANIFEST)) {
         const manifest = parseManifest(await folder.text(MANIFEST, signal));
         if (manifest) return listingOf(manifest);

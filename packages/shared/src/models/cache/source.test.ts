@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { parseSource, parseTyped, sourceFields, sourceFolder, sourceName } from './source.ts';
+import { parseSource, parseTyped, parseTypedFile, sourceFields, sourceFolder, sourceName } from './source.ts';
 
 const typed = (text: string, revision?: string) => parseTyped(text, revision, '/here');
 
@@ -41,6 +41,43 @@ test('A web address that may contain a secret is refused with a message that doe
   for (const text of texts) {
     expect(() => typed(text), text).toThrow(/^The web address is not a source of a model: (?!.*secret)/);
   }
+});
+
+test('What a person types for a file of weights names its source and its name there, or a path', () => {
+  const hub = { kind: 'hub', repo: 'acme/dreamy', folder: '', revision: 'main' };
+  const [name, page] = ['v1.0.safetensors', 'https://huggingface.co/acme/dreamy'];
+  for (const text of [`acme/dreamy/${name}`, `hf://acme/dreamy/${name}`, `${page}/blob/main/${name}`])
+    expect(parseTypedFile(text, undefined), text).toEqual({ source: hub, name });
+  expect(parseTypedFile(`${page}/resolve/v2/vae/${name}`, undefined)).toEqual({
+    source: { ...hub, folder: 'vae', revision: 'v2' },
+    name,
+  });
+  expect(parseTypedFile(`acme/dreamy/vae/${name}`, 'v2')?.source).toMatchObject({ revision: 'v2' });
+  expect(parseTypedFile(`s3://models/a/${name}`, undefined)).toEqual({
+    source: { kind: 's3', bucket: 'models', prefix: 'a/' },
+    name,
+  });
+  expect(parseTypedFile('https://h/a/two%20words.safetensors', undefined)).toEqual({
+    source: { kind: 'https', url: 'https://h/a/' },
+    name: 'two words.safetensors',
+  });
+  for (const text of [name, `./a/b/${name}`, `../a/b/c/${name}`, `/a/b/${name}`, `a/${name}`])
+    expect(parseTypedFile(text, undefined), text).toBeUndefined();
+});
+
+test('An address that is not that of a file of weights, or may contain a secret, is refused and not quoted', () => {
+  for (const text of [
+    'acme/dreamy/secret.ckpt',
+    'https://h/secret.safetensors?key=secret',
+    'https://h/secret.safetensors#secret',
+    'https://h/?secret=a/b.safetensors',
+    'https://user:secret@h/a.safetensors',
+    'https://h/%secret.safetensors',
+    's3://secret/',
+  ])
+    expect(() => parseTypedFile(text, undefined), text).toThrow(/^(?!.*secret)/);
+  for (const text of ['hf://acme/a.safetensors', 's3://a.safetensors', 'https://a.safetensors'])
+    expect(() => parseTypedFile(text, undefined), text).toThrow('is not a source of a model');
 });
 
 test('The fields of models.yaml name the same source again', () => {

@@ -87,6 +87,45 @@ export function parseTyped(text: string, revision: string | undefined, cwd: stri
   return parseSource({ source, revision });
 }
 
+/** One file of a source. */
+export interface SourceFile {
+  readonly source: ModelSource;
+  /** Its name in the folder of the source. */
+  readonly name: string;
+}
+
+const ADDRESS = /^(?:hf|s3|https?):\/\//i;
+const HUB_FILE = /^[\w-][\w.-]*\/[\w.-]+\/./;
+/** The page of a file of the hub, and the address behind its button, as copied from a browser. */
+const HUB_FILE_PAGE =
+  /^(https:\/\/(?:www\.)?(?:huggingface\.co|hf\.co)\/[^/]+\/[^/]+)\/(?:blob|resolve)(?=\/)/;
+
+/** What a person types for a file of weights: also `owner/name/file` of the hub. Undefined for a path of this machine. */
+export function parseTypedFile(text: string, revision: string | undefined): SourceFile | undefined {
+  const isAddress = ADDRESS.test(text);
+  if (!isAddress && !HUB_FILE.test(text)) return undefined;
+  const address = isAddress ? text : `hf://${text}`;
+  const at = address.lastIndexOf('/');
+  const folder = address.slice(0, at).replace(HUB_FILE_PAGE, '$1/tree');
+  const source = parseSource({ source: folder, revision });
+  const name = /^https?:/i.test(address) ? decoded(address.slice(at + 1)) : address.slice(at + 1);
+  if (/^[^?#]+\.safetensors$/.test(name)) return { source, name };
+  // Not quoted: a query may be a secret.
+  throw new LehrError(
+    'invalid-request',
+    'Lehr fetches weights as one file whose address ends in .safetensors, without a query; a file of another format may be a pickle, which can run any program when it is opened.',
+  );
+}
+
+/** Empty for what is not encoded as addresses are. */
+function decoded(text: string): string {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return '';
+  }
+}
+
 /** The `source:` and `revision:` of models.yaml. */
 export function sourceFields(source: ModelSource): Pick<SourceFields, 'source' | 'revision'> {
   switch (source.kind) {
