@@ -269,7 +269,8 @@ export class EngineSide implements JobRunner {
   /** No job may be running any more. */
   async close(): Promise<void> {
     this.#shown.stop();
-    await Promise.all([this.#supervisor.close(CLOSE_GRACE_MS), this.#parts.audio.close()]);
+    const { audio, pictures } = this.#parts;
+    await Promise.all([this.#supervisor.close(CLOSE_GRACE_MS), audio.close(), pictures.work.close()]);
   }
 
   #engineDied(exit: EngineExit): void {
