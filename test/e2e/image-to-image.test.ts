@@ -1,14 +1,20 @@
 /** Pictures that begin at other pictures, through all of Lehr: real processes and small models. */
-import { appendFile } from 'node:fs/promises';
+import { appendFile, readdir, readFile, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import sharp from 'sharp';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { afterAll, beforeAll, expect, test, vi } from 'vitest';
 import type { Job } from '../../packages/shared/src/index.ts';
 import { unpackFixture } from '../support/diffusion-fixtures.ts';
 import { pictureFile, pixelData } from '../support/picture-file.ts';
 import { startRedis, type TestRedis } from '../support/redis.ts';
 import { newTenant, type Stack, startStack } from '../support/stack.ts';
-import { addCheckedModel, addTransformModels, SORTS, tinyModels } from '../support/tiny-models.ts';
+import {
+  addCheckedModel,
+  addTransformModels,
+  SORTS,
+  tempFolder,
+  tinyModels,
+} from '../support/tiny-models.ts';
 
 let server: TestRedis;
 beforeAll(async () => {
@@ -255,6 +261,44 @@ async function expectChecked(
   const again = await refuses.ask('POST', `/v1/jobs/${refused.id}/retry`, {});
   expect((await refuses.over(((await again.json()) as Job).id)).error?.code).toBe('unsafe-picture');
 }
+
+test('An edit that is canceled in its second pass leaves no output and no checkpoint in the store, and once deleted nothing', {
+  tags: ['long'],
+}, async () => {
+  const home = await tempFolder('home');
+  const models = await tinyModels({ vaeEncoder: true });
+  const limits = await readFile(models, 'utf8');
+  await writeFile(models, limits.replace('max_size: 512', 'max_size: 1024').replace('262144', '1048576'));
+  const stack = await startStack(server, { LEHR_MODELS: models, LEHR_HOME: home });
+  await stack.worker({ LEHR_CHECKPOINT_STEPS: '1' });
+  // The second pass has a latent that Redis does not take, and takes much longer than this test.
+  const { id } = await stack.post({
+    image: dataUri(await speckled()),
+    mask: dataUri(await disc()),
+    ...{ width: 512, height: 512, steps: 4, strength: 0.5 },
+    hires: { scale: 2, steps: 900, strength: 1, upscaler: 'lanczos' },
+  });
+  const stored = async (): Promise<string[]> =>
+    (await readdir(join(home, 'objects'), { recursive: true })).filter(
+      (name) => name.includes(id) && name.endsWith('object'),
+    );
+  const reaches = (assertion: () => Promise<void>) =>
+    vi.waitFor(assertion, { timeout: 30_000, interval: 20 });
+  await reaches(async () => {
+    const { progress } = (await (await stack.ask('GET', `/v1/jobs/${id}`)).json()) as Job;
+    // Two steps are the first pass.
+    expect(progress).toMatchObject({ step: expect.any(Number), steps: 902 });
+    expect(progress?.step).toBeGreaterThan(2);
+    expect((await stored()).filter((name) => /checkpoints/.test(name))).toHaveLength(1);
+  });
+  expect((await stack.ask('POST', `/v1/jobs/${id}/cancel`)).ok).toBe(true);
+  expect((await stack.over(id)).status).toBe('canceled');
+  // What it was given is kept for a retry, until the job is deleted.
+  await reaches(async () => expect((await stored()).filter((name) => !name.startsWith('in'))).toEqual([]));
+  expect(await stored()).toHaveLength(2);
+  expect((await stack.ask('DELETE', `/v1/jobs/${id}`)).status).toBe(204);
+  await reaches(async () => expect(await stored()).toEqual([]));
+});
 
 test('A workflow refines the picture of an earlier node, and is deleted with both', {
   tags: ['long'],
