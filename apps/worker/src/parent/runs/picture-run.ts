@@ -42,7 +42,7 @@ import {
   type SafetyOutcome,
   verdictOf,
 } from './safety.ts';
-import { deviceMsOf, type PictureTimes, timingsOf, totalOf } from './timeline.ts';
+import { deviceMsOf, metricsOf, type PictureTimes, timingsOf } from './timeline.ts';
 
 interface Picture {
   readonly image: StoredImage;
@@ -303,16 +303,10 @@ export class PictureRun extends JobRun {
   successFields(worker: string): Move['fields'] {
     const { pictures } = this;
     const timings = this.#timings();
-    const totalMs = totalOf(timings);
     const deviceMs = deviceMsOf(pictures.map(({ times }) => times));
     const batchSize = pictures.reduce((sum, picture) => sum + picture.batchSize, 0) / pictures.length;
     const metrics: JobMetrics = {
-      queue_ms: timings.queued,
-      run_ms: totalMs - timings.queued,
-      total_ms: totalMs,
-      batch_size: Math.round(batchSize * 100) / 100,
-      worker,
-      timings,
+      ...metricsOf(timings, batchSize, worker),
       ...(deviceMs !== undefined && { device_ms: deviceMs }),
     };
     return { output: { images: pictures.map(({ image }) => image), ...lengthFields(pictures) }, metrics };

@@ -23,7 +23,7 @@ import type { OutputStore } from '../delivery/output-store.ts';
 import type { ChargeAudio } from './charge.ts';
 import { JobRun, type SampleResult, type SampleRun } from './job-run.ts';
 import type { FetchMedia } from './media-source.ts';
-import { roundedMs } from './timeline.ts';
+import { metricsOf, roundedMs } from './timeline.ts';
 import { type TextPart, TranscriptBuilder } from './transcript-builder.ts';
 import { type WindowOfFile, type WindowRun, windowRun } from './window-run.ts';
 
@@ -196,14 +196,9 @@ export class SpeechRun extends JobRun {
       transcribe: ms(decoded, transcribed),
       store: ms(transcribed, stored),
     };
-    const totalMs = Object.values(timings).reduce((sum, part) => sum + part, 0);
+    const batchSize = this.#ended === 0 ? null : this.#batchSizeSum / this.#ended;
     const metrics: JobMetrics = {
-      queue_ms: timings.queued,
-      run_ms: totalMs - timings.queued,
-      total_ms: totalMs,
-      batch_size: this.#ended === 0 ? null : Math.round((this.#batchSizeSum / this.#ended) * 100) / 100,
-      worker,
-      timings,
+      ...metricsOf(timings, batchSize, worker),
       device_ms: roundedMs(this.#deviceMs),
       audio_seconds: this.audioSeconds,
     };

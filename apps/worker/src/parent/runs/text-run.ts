@@ -33,7 +33,7 @@ import type {
 } from '../../engine/protocol/messages.ts';
 import type { OutputStore } from '../delivery/output-store.ts';
 import { JobRun, type SampleResult, type SampleRun } from './job-run.ts';
-import { partsOf, roundedMs } from './timeline.ts';
+import { metricsOf, partsOf, roundedMs } from './timeline.ts';
 
 /** What so many rows (tokens, tiles) cost in a group, estimated engine ms: the API has priced the job by its characters, or by a size that it guessed. */
 export type CostOfRows = (queue: string, rows: number) => number;
@@ -150,14 +150,8 @@ export class TextRun extends JobRun {
 
   successFields(worker: string): Move['fields'] {
     const timings = this.#timings();
-    const totalMs = Object.values(timings).reduce((sum, part) => sum + part, 0);
     const metrics: JobMetrics = {
-      queue_ms: timings.queued,
-      run_ms: totalMs - timings.queued,
-      total_ms: totalMs,
-      batch_size: Math.round((this.#result?.batchSize ?? 0) * 100) / 100,
-      worker,
-      timings,
+      ...metricsOf(timings, this.#result?.batchSize ?? 0, worker),
       device_ms: roundedMs(this.#result?.timings.deviceMs ?? 0),
     };
     return { output: { text: this.#output ?? { tokens: 0 } }, metrics };

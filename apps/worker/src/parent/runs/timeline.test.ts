@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { deviceMsOf, timingsOf, totalOf } from './timeline.ts';
+import { deviceMsOf, metricsOf, timingsOf } from './timeline.ts';
 
 const picture = (
   submittedAt: number,
@@ -24,14 +24,14 @@ test('The parts of one picture follow one another and sum to the total time', ()
     encode: 9,
     upload: 41,
   });
-  expect(totalOf(timings)).toBe(250 + 831);
+  expect(metricsOf(timings, 1, 'worker')).toMatchObject({ total_ms: 250 + 831, queue_ms: 250, run_ms: 831 });
 });
 
 test('With several pictures a part lasts until the last picture has passed it', () => {
   const pictures = [picture(1001, [20, 520, 780], 1790, 1830), picture(1001, [100, 900, 1200], 2210, 2240)];
   const timings = timingsOf(0, 1000, pictures);
   expect(timings).toMatchObject({ denoise: 880, decode: 300, upload: 30 });
-  expect(totalOf(timings)).toBe(1240);
+  expect(metricsOf(timings, 1, 'worker').total_ms).toBe(1240);
 });
 
 test('Parts are never negative, even when a later picture was encoded before an earlier one was decoded', () => {

@@ -1,5 +1,5 @@
 /** The timings of a text-to-image job: consecutive parts on one clock, so that they sum to the total. */
-import type { Timings } from '@lehr/shared';
+import type { JobMetrics, Timings } from '@lehr/shared';
 import type { SampleTimings } from '../../engine/protocol/messages.ts';
 
 /** When the parts of one picture ended, in ms of this process's monotonic clock. */
@@ -54,5 +54,22 @@ export function deviceMsOf(pictures: readonly Pick<PictureTimes, 'engine'>[]): n
 /** To microseconds: texts take less than a millisecond. */
 export const roundedMs = (ms: number): number => Math.round(ms * 1000) / 1000;
 
-export const totalOf = (timings: Timings): number =>
+const totalOf = (timings: Readonly<Record<string, number>>): number =>
   Object.values(timings).reduce((sum, part) => sum + part, 0);
+
+/** What the metrics of all jobs have, from parts that sum to the total; `batchSize` is null when nothing ran. */
+export function metricsOf<Parts extends { readonly queued: number } & JobMetrics['timings']>(
+  timings: Parts,
+  batchSize: number | null,
+  worker: string,
+): JobMetrics {
+  const totalMs = totalOf(timings);
+  return {
+    queue_ms: timings.queued,
+    run_ms: totalMs - timings.queued,
+    total_ms: totalMs,
+    batch_size: batchSize === null ? null : Math.round(batchSize * 100) / 100,
+    worker,
+    timings,
+  };
+}

@@ -30,7 +30,7 @@ import type { FetchMedia } from './media-source.ts';
 import { type PictureInfo, readPicture, refusedPicture, stretched } from './picture-input.ts';
 import type { PictureReader } from './picture-reader.ts';
 import type { CostOfRows } from './text-run.ts';
-import { partsOf, roundedMs } from './timeline.ts';
+import { metricsOf, partsOf, roundedMs } from './timeline.ts';
 
 export interface TransformParts {
   readonly store: Pick<OutputStore, 'put'>;
@@ -214,14 +214,8 @@ export class TransformRun extends JobRun {
 
   successFields(worker: string): Move['fields'] {
     const timings = this.#timings();
-    const totalMs = Object.values(timings).reduce((sum, part) => sum + part, 0);
     const metrics: JobMetrics = {
-      queue_ms: timings.queued,
-      run_ms: totalMs - timings.queued,
-      total_ms: totalMs,
-      batch_size: Math.round((this.#result?.batchSize ?? 0) * 100) / 100,
-      worker,
-      timings,
+      ...metricsOf(timings, this.#result?.batchSize ?? 0, worker),
       device_ms: roundedMs(this.#result?.timings.deviceMs ?? 0),
     };
     return { output: this.#output ?? { images: [] }, metrics };
