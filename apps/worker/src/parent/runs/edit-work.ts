@@ -1,4 +1,5 @@
 /** The parts of an edit that read every pixel of a picture, which may have 16 million: the worker has them done by a thread (edit-thread.ts). */
+import { createHash } from 'node:crypto';
 import { cropRegion } from './crop-region.ts';
 import { type MaskOptions, readMask } from './mask-input.ts';
 import { type PictureInfo, type PixelSize, type Region, readPicture, stretched } from './picture-input.ts';
@@ -23,7 +24,7 @@ export interface PartOptions extends MaskOptions {
   readonly drawn: PixelSize;
 }
 
-/** Each gives new `data`. All but `paste` throw as readMask and readPicture do. */
+/** Each gives new `data`. All but `paste` and `noise` throw as readMask and readPicture do. */
 export const editWork = {
   /** At the size of the job, or of its second pass. */
   async mask(file: Uint8Array, info: PictureInfo, size: PixelSize, options: MaskOptions): Promise<Mask> {
@@ -57,6 +58,12 @@ export const editWork = {
     paste(drawn, mask, { ...drawn, data }, { left: 0, top: 0 });
     return { ...drawn, data };
   },
+
+  /** A picture with noise under its mask: the same for the same seed. */
+  async noise(image: Uint8Array, mask: Uint8Array, size: PixelSize, seed: number): Promise<Pixels> {
+    const noise = createHash('shake256', { outputLength: image.length }).update(`${seed}`).digest();
+    return editWork.paste(image, mask, { ...size, data: noise });
+  },
 };
 export type EditWork = typeof editWork;
 
@@ -74,7 +81,7 @@ const WHITE = 255;
 const COLOURS = 3;
 
 /** Puts drawn pixels into a picture: those where the mask is white, none where it is black, and a mix of both where it is grey. */
-export function paste(
+function paste(
   drawn: Pixels,
   mask: Uint8Array,
   onto: Pixels,

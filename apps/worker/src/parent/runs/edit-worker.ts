@@ -36,6 +36,7 @@ export class EditWorker implements EditWork {
   readonly part: EditWork['part'] = (...args) => this.#perform('part', args);
   readonly paint: EditWork['paint'] = (...args) => this.#perform('paint', args);
   readonly paste: EditWork['paste'] = (...args) => this.#perform('paste', args);
+  readonly noise: EditWork['noise'] = (...args) => this.#perform('noise', args);
 
   async close(): Promise<void> {
     await this.#worker?.terminate();

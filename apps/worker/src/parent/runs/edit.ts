@@ -2,9 +2,8 @@
  * The picture that a job begins at, the part of it that is drawn again, and the rest, which stays as it is. What is kept is put back
  * into every drawn picture, bit for bit.
  */
-import { createHash } from 'node:crypto';
 import { type Expand, passesOf, type TextToImageInput } from '@lehr/shared';
-import { type EditWork, type Pixels, paste } from './edit-work.ts';
+import type { EditWork, Pixels } from './edit-work.ts';
 import type { MaskOptions } from './mask-input.ts';
 import {
   blurred,
@@ -159,11 +158,11 @@ function maskAround({ left, top, width, height }: Region, job: PixelSize): Uint8
 }
 
 /** `passes`: the picture and its mask for each of them. */
-function inPlace(input: TextToImageInput, passes: readonly Kept[], work: EditWork): Edit {
+async function inPlace(input: TextToImageInput, passes: readonly Kept[], work: EditWork): Promise<Edit> {
   const [first, second] = passes;
   const { image, mask } = second ?? first;
   return {
-    start: { image: filled(input, first.image, first.mask), mask: first.mask },
+    start: { image: await filled(input, first, work), mask: first.mask },
     second,
     finish: async (drawn, use) => use(await work.paste(image, mask, drawn)),
   };
@@ -207,7 +206,7 @@ async function onlyMasked(
     { file },
   );
   return {
-    start: { image: filled(input, first.image, first.mask), mask: first.mask },
+    start: { image: await filled(input, first, work), mask: first.mask },
     second,
     finish: (drawn, use) =>
       read('image', async () => use(await work.paint(file, picture, drawn, part)), {
@@ -218,17 +217,10 @@ async function onlyMasked(
 }
 
 /** The picture with what its drawing begins at under the mask; noise in the latent is the engine's. */
-function filled(
-  { mask_fill, seed, ...size }: TextToImageInput,
-  image: Uint8Array,
-  mask: Uint8Array,
-): Uint8Array {
-  if (mask_fill !== 'noise') return image;
-  const data = image.slice();
-  paste({ ...size, data: noisePixels(seed, image.length) }, mask, { ...size, data }, { left: 0, top: 0 });
-  return data;
+async function filled(
+  { mask_fill, seed, width, height }: TextToImageInput,
+  { image, mask }: Kept,
+  work: EditWork,
+): Promise<Uint8Array> {
+  return mask_fill === 'noise' ? (await work.noise(image, mask, { width, height }, seed)).data : image;
 }
-
-/** The same for the same seed. */
-const noisePixels = (seed: number, length: number): Uint8Array =>
-  createHash('shake256', { outputLength: length }).update(`${seed}`).digest();
