@@ -4,11 +4,15 @@ import {
   type DiffusionModelEntry,
   FAMILY_TRAITS,
   type FieldProblem,
+  LehrError,
   leastSteps,
   MAX_SEED,
+  type ModelEntry,
   passesOf,
   pictureReference,
+  type SafetyMode,
   SIZE_FIELDS,
+  safetyModeOf,
   stepsMade,
   type TextToImageInput,
   type TextToImageRequest,
@@ -221,4 +225,21 @@ function runProblems(
     });
   }
   return problems;
+}
+
+/**
+ * What is done with pictures that are found unsafe, by the model and the key of the job; nothing where they are not checked. Throws
+ * `forbidden` when the key wants them checked, and the model cannot have that.
+ */
+export function safetyFields(model: ModelEntry, ofKey: SafetyMode | null): Pick<TextToImageInput, 'safety'> {
+  if (model.task !== 'diffusion') return {};
+  if (!model.safety) {
+    if (ofKey === null || ofKey === 'off') return {};
+    throw new LehrError(
+      'forbidden',
+      `This key makes only pictures that are checked (safety: ${ofKey}), and the model ${model.name} has no safety in models.yaml.`,
+    );
+  }
+  const mode = safetyModeOf(model.safety, ofKey);
+  return mode === 'off' ? {} : { safety: mode };
 }

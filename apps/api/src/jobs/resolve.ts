@@ -35,7 +35,7 @@ import { fleetIndex } from '../fleet/fleet-index.ts';
 import { assignVersion, type StoredRollout } from '../rollouts/rollout.ts';
 import { takesPictureSize } from './complete-edit.ts';
 import { resolveUpscaler } from './complete-hires.ts';
-import { completeInput } from './complete-input.ts';
+import { completeInput, safetyFields } from './complete-input.ts';
 import { completeTransform } from './complete-transform.ts';
 import {
   type Attachment,
@@ -45,7 +45,6 @@ import {
   type MediaParts,
 } from './media-input.ts';
 import { priceOf, priceOfSpeech, priceOfTransform } from './price.ts';
-import { safetyFields } from './safety-fields.ts';
 
 /** Prices that are the same for every version of a model. */
 const NO_FLEET: readonly WorkerStatus[] = [];

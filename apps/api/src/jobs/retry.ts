@@ -12,9 +12,9 @@ import {
 import type { ObjectStore } from '@lehr/shared/objects';
 import { isTerminal, type JobRecord } from '@lehr/shared/records';
 import { z } from 'zod';
+import { safetyFields } from './complete-input.ts';
 import type { Attachment } from './media-input.ts';
 import type { Resolution } from './resolve.ts';
-import { safetyFields } from './safety-fields.ts';
 
 interface RetryParts {
   readonly registry: Registry;

@@ -1,6 +1,8 @@
 import { createHash } from 'node:crypto';
+import { existsSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { join, relative } from 'node:path';
+import { LehrError } from '@lehr/shared';
 import type {
   GraphReport,
   GraphSource,
@@ -135,3 +137,19 @@ export const reportOf = (
   ...(isPrepared && { prepared: true as const }),
   ...(fusion && { fusion }),
 });
+
+/**
+ * The graph of a model that has one, in both layouts of Optimum's exports: `model.onnx` with the variant's suffix, in the folder or below `onnx/`.
+ * Throws LehrError `model-unavailable` for what is no suffix.
+ */
+export function graphPath(folder: string, variant = ''): string {
+  // The variant becomes part of a file name.
+  if (!/^(_[a-z0-9_]{1,32})?$/.test(variant)) {
+    throw new LehrError(
+      'model-unavailable',
+      `The variant ${JSON.stringify(variant)} is not a suffix of a graph's name such as _fp16.`,
+    );
+  }
+  const name = `model${variant}.onnx`;
+  return existsSync(join(folder, name)) ? join(folder, name) : join(folder, 'onnx', name);
+}

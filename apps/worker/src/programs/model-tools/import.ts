@@ -21,10 +21,9 @@ import {
 import { filesOfModel, importFolder, syncFolder } from '../../engine/models/imported/import-folder.ts';
 import { type Base, type ImportPlan, planImport } from '../../engine/models/imported/plan-import.ts';
 import { openWeightsFile, type WeightsFile } from '../../engine/models/imported/weights-file.ts';
-import { chooseRef } from './choose-ref.ts';
-import { type FoundVersion, findVersion } from './find-version.ts';
 import type { ToolEvent } from './tool-event.ts';
 import { changeModelsFile, placesOf, readModelsFile, type ToolSettings } from './tool-settings.ts';
+import { chooseRef, type FoundVersion, findVersion } from './versions.ts';
 
 export interface ImportRequest {
   /** A path, or where it is fetched from. */

@@ -14,9 +14,9 @@ import { isHalfCopy } from '../../engine/models/converted/manifest.ts';
 import { type FolderOptions, optionsOfEntry, taskOfFolder } from '../../engine/models/open-folder.ts';
 import { prepareFolder, unprepareFolder } from '../../engine/models/prepared/prepare-folder.ts';
 import { onnxRuntime } from '../../engine/runtime/onnx.ts';
-import { findVersion } from './find-version.ts';
 import type { ToolEvent } from './tool-event.ts';
 import type { ToolSettings } from './tool-settings.ts';
+import { findVersion } from './versions.ts';
 
 export interface PrepareRequest {
   /** `name` or `name@version` of models.yaml. */

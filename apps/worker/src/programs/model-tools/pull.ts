@@ -15,9 +15,9 @@ import {
 import { onnxRuntime } from '../../engine/runtime/onnx.ts';
 import { readTextConfig } from '../../engine/text/folder/text-config.ts';
 import { openTransformModel } from '../../engine/transform/folder/transform-folder.ts';
-import { chooseRef } from './choose-ref.ts';
 import type { ToolEvent } from './tool-event.ts';
 import { changeModelsFile, readModelsFile, type ToolSettings } from './tool-settings.ts';
+import { chooseRef } from './versions.ts';
 
 export interface PullRequest {
   readonly source: string;

@@ -1,6 +1,5 @@
 /** Opens the folder of a model that transforms pictures: its graph, how pictures are prepared for it, and what its output means. */
-import { graphPath } from '../../folder/graph-path.ts';
-import { openWhole, reportOf } from '../../folder/open-whole.ts';
+import { graphPath, openWhole, reportOf } from '../../folder/open-whole.ts';
 import type { TransformInput, TransformResultKind } from '../../protocol/messages.ts';
 import type { GraphReport, InferenceRuntime, LoadOptions } from '../../runtime/runtime.ts';
 import type { PictureSize } from '../../values/resize.ts';
