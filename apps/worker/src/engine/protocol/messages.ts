@@ -40,6 +40,10 @@ export interface DiffusionToOpen extends FolderToOpen {
   readonly task: 'diffusion';
   /** Picture size of the warm-up and its measurements, in pixels. */
   readonly warmUp: { readonly width: number; readonly height: number };
+  /** Files of LoRAs that pictures may use. */
+  readonly adapters?: readonly { readonly name: string; readonly path: string }[];
+  /** Folders of ControlNets that pictures may use. */
+  readonly controls?: readonly { readonly name: string; readonly folder: string }[];
 }
 
 export interface WhisperToOpen extends FolderToOpen {
@@ -90,12 +94,21 @@ export interface OpenedModel {
   readonly rowCap: number;
   /** Set for a diffusion model: the most tokens of a prompt, start and end of text included. */
   readonly maxPromptTokens?: number;
+  /** Of a diffusion model: those of `DiffusionToOpen`, each with the reason where it cannot be used. The model serves without it. */
+  readonly adapters?: readonly OpenedPart[];
+  readonly controls?: readonly OpenedPart[];
   /** Set for a Whisper model. */
   readonly whisper?: WhisperAbilities;
   /** Set for a text model. */
   readonly text?: TextAbilities;
   /** Set for a model that transforms pictures. */
   readonly transform?: TransformAbilities;
+}
+
+/** An adapter or a ControlNet of an open model. */
+interface OpenedPart {
+  readonly name: string;
+  readonly problem?: string;
 }
 
 /** A model that could not be opened. The others serve without it. */

@@ -55,6 +55,10 @@ export interface DiffusionSample extends SampleBase {
   readonly denoisingEnd?: number;
   /** A second pass, for which it goes on in another lane; one sample with this one, as far as its messages say. */
   readonly hires?: SecondPass;
+  /** Adapters of its model and how strongly each acts on this picture; the others do not. */
+  readonly adapters?: readonly AdapterUse[];
+  /** Pictures that guide the drawing through ControlNets of its model. */
+  readonly controls?: readonly ControlUse[];
   /** The newest checkpoint of this picture, made by this engine or another one: it continues there. */
   readonly checkpoint?: Uint8Array;
   /** Whether a checkpoint is made after its last step too: other pictures of its job still run. */
@@ -63,6 +67,27 @@ export interface DiffusionSample extends SampleBase {
   readonly originalSize?: readonly [number, number] | undefined;
   readonly cropsTopLeft?: readonly [number, number] | undefined;
   readonly targetSize?: readonly [number, number] | undefined;
+}
+
+interface AdapterUse {
+  /** As models.yaml names it. */
+  readonly name: string;
+  /** Factor of what it adds; 1 is as it was trained, 0 nothing. */
+  readonly scale: number;
+}
+
+interface ControlUse {
+  /** As models.yaml names it. */
+  readonly name: string;
+  /** RGB, 8 bits, row-major, height x width x 3, of the size of the sample; a second pass enlarges it. */
+  readonly pixels: Uint8Array;
+  /** Factor of what it adds. */
+  readonly scale: number;
+  /** Shares of the steps: it acts from `start` up to `end`, as `control_guidance_start` and `_end` of diffusers. */
+  readonly start: number;
+  readonly end: number;
+  /** `name@version` of an open model with result picture or mask, which makes the control picture out of `pixels`; absent where they are it. */
+  readonly preprocess?: string;
 }
 
 export interface SecondPass {
