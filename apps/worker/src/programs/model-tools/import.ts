@@ -2,28 +2,14 @@
 import { existsSync } from 'node:fs';
 import { mkdir, rename, rm } from 'node:fs/promises';
 import { basename, dirname, join, resolve } from 'node:path';
-import {
-  fieldsOfModel,
-  LehrError,
-  type ModelEntry,
-  type ModelRef,
-  type Registry,
-  withVersion,
-} from '@lehr/shared';
-import {
-  acquireLock,
-  checkFreeSpace,
-  fetchFile,
-  parseTypedFile,
-  slugOf,
-  versionFolder,
-} from '@lehr/shared/model-cache';
+import { fieldsOfModel, LehrError, type ModelEntry, type ModelRef, withVersion } from '@lehr/shared';
+import { acquireLock, checkFreeSpace, fetchFile, parseTypedFile, slugOf } from '@lehr/shared/model-cache';
 import { filesOfModel, importFolder, syncFolder } from '../../engine/models/imported/import-folder.ts';
 import { type Base, type ImportPlan, planImport } from '../../engine/models/imported/plan-import.ts';
 import { openWeightsFile, type WeightsFile } from '../../engine/models/imported/weights-file.ts';
 import type { ToolEvent } from './tool-event.ts';
-import { changeModelsFile, placesOf, readModelsFile, type ToolSettings } from './tool-settings.ts';
-import { chooseRef, type FoundVersion, findVersion } from './versions.ts';
+import { changeModelsFile, type ToolSettings } from './tool-settings.ts';
+import { type FoundVersion, findVersion, newRef } from './versions.ts';
 
 export interface ImportRequest {
   /** A path, or where it is fetched from. */
@@ -99,16 +85,6 @@ function orNotHere(error: unknown, path: string): unknown {
   return new LehrError(error.code, message, { cause: error });
 }
 
-/** The version that this import would make now. Throws LehrError `conflict` when it is there already. */
-async function newRef(name: string, home: string, settings: ToolSettings): Promise<ModelRef> {
-  const registry = await readModelsFile(settings);
-  const ref = chooseRef(name, undefined, registry);
-  if (registry?.find(ref))
-    throw new LehrError('conflict', `${nameOf(ref)} is already there; --as names a new version.`);
-  refuseFolderInUse(join(home, ref.name, ref.version), registry, settings);
-  return ref;
-}
-
 interface FileToImport extends Omit<Weights, 'remove'> {
   readonly like: string;
   readonly version: FoundVersion;
@@ -140,17 +116,6 @@ async function importFile(
   } finally {
     file.close();
   }
-}
-
-/** A model that was renamed in models.yaml keeps its folder, which must not be taken for what a killed import has left. */
-function refuseFolderInUse(folder: string, registry: Registry | undefined, settings: ToolSettings): void {
-  for (const { name, versions } of registry?.models ?? [])
-    for (const each of versions)
-      if (versionFolder(each, placesOf(settings)) === folder)
-        throw new LehrError(
-          'conflict',
-          `${folder} is the folder of ${name}@${each.version}; --as names another version.`,
-        );
 }
 
 const NEVER = new AbortController().signal;

@@ -1,5 +1,6 @@
 /** Versions of models.yaml: one that is on this machine, and the name of a new one. */
 import { existsSync } from 'node:fs';
+import { join } from 'node:path';
 import { LehrError, type ModelEntry, type ModelRef, type Registry, SLUG } from '@lehr/shared';
 import { type SourceFields, versionFolder } from '@lehr/shared/model-cache';
 import { placesOf, readModelsFile, type ToolSettings } from './tool-settings.ts';
@@ -56,4 +57,25 @@ export function chooseRef(
   );
   const numbers = versions.map((each) => Number(each.version)).filter(Number.isInteger);
   return { name, version: same?.version ?? `${Math.max(0, ...numbers) + 1}` };
+}
+
+/** The version that a command would make now, in a folder below `home`. Throws LehrError `conflict` when it is there already. */
+export async function newRef(name: string, home: string, settings: ToolSettings): Promise<ModelRef> {
+  const registry = await readModelsFile(settings);
+  const ref = chooseRef(name, undefined, registry);
+  if (registry?.find(ref))
+    throw new LehrError('conflict', `${ref.name}@${ref.version} is already there; --as names a new version.`);
+  refuseFolderInUse(join(home, ref.name, ref.version), registry, settings);
+  return ref;
+}
+
+/** A model that was renamed in models.yaml keeps its folder, which must not be taken for what a killed command has left. */
+function refuseFolderInUse(folder: string, registry: Registry | undefined, settings: ToolSettings): void {
+  for (const { name, versions } of registry?.models ?? [])
+    for (const each of versions)
+      if (versionFolder(each, placesOf(settings)) === folder)
+        throw new LehrError(
+          'conflict',
+          `${folder} is the folder of ${name}@${each.version}; --as names another version.`,
+        );
 }
