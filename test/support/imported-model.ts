@@ -3,7 +3,7 @@ import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { filesOfModel, importFolder } from '../../apps/worker/src/engine/models/imported/import-folder.ts';
 import { planImport } from '../../apps/worker/src/engine/models/imported/plan-import.ts';
-import { openWeightsFile } from '../../apps/worker/src/engine/models/imported/weights-file.ts';
+import { openWeightsFile } from '../../apps/worker/src/engine/models/weights/weights-file.ts';
 import {
   memorySource,
   readSafetensors,

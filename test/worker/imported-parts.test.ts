@@ -2,7 +2,7 @@
 import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
 import { openDiffusionModel } from '../../apps/worker/src/engine/diffusion/folder/diffusion-folder.ts';
-import { namedWeights } from '../../apps/worker/src/engine/models/imported/layouts.ts';
+import { namedWeights } from '../../apps/worker/src/engine/models/weights/layouts.ts';
 import { readGraph } from '../../apps/worker/src/engine/runtime/external-data.ts';
 import { onnxRuntime } from '../../apps/worker/src/engine/runtime/onnx.ts';
 import { toNumber } from '../../packages/onnx-model/src/index.ts';

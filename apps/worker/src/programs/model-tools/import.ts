@@ -6,7 +6,7 @@ import { fieldsOfModel, LehrError, type ModelEntry, type ModelRef, withVersion }
 import { acquireLock, checkFreeSpace, fetchFile, parseTypedFile, slugOf } from '@lehr/shared/model-cache';
 import { filesOfModel, importFolder, syncFolder } from '../../engine/models/imported/import-folder.ts';
 import { type Base, type ImportPlan, planImport } from '../../engine/models/imported/plan-import.ts';
-import { openWeightsFile, type WeightsFile } from '../../engine/models/imported/weights-file.ts';
+import { openWeightsFile, type WeightsFile } from '../../engine/models/weights/weights-file.ts';
 import type { ToolEvent } from './tool-event.ts';
 import { changeModelsFile, type ToolSettings } from './tool-settings.ts';
 import { type FoundVersion, findVersion, newRef } from './versions.ts';

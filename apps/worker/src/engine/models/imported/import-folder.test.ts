@@ -15,8 +15,8 @@ import { imported } from '../../../../../../test/support/imported-model.ts';
 import { tempFolder } from '../../../../../../test/support/tiny-models.ts';
 import { openDiffusionModel } from '../../diffusion/folder/diffusion-folder.ts';
 import { onnxRuntime } from '../../runtime/onnx.ts';
+import { openWeightsFile } from '../weights/weights-file.ts';
 import { filesOfModel } from './import-folder.ts';
-import { openWeightsFile } from './weights-file.ts';
 
 /** The fixture of a base, unpacked, and a file of other weights beside it. */
 async function open(base: string, weights = 'sd15-weights') {

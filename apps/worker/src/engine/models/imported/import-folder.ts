@@ -7,9 +7,9 @@ import { dirname, join } from 'node:path';
 import { openFileSource } from '@lehr/onnx-model';
 import { FETCHED_MANIFEST } from '../../folder/files-state.ts';
 import { weightFiles } from '../../runtime/external-data.ts';
+import { ValuesError } from '../weights/weight-values.ts';
+import { refusedFile, type WeightsFile } from '../weights/weights-file.ts';
 import type { Base, GraphPlan, ImportPlan } from './plan-import.ts';
-import { ValuesError } from './weight-values.ts';
-import { refusedFile, type WeightsFile } from './weights-file.ts';
 import { writeGraph } from './write-graph.ts';
 
 export interface ImportedGraph {

@@ -1,6 +1,6 @@
 /** Which weight of a file belongs at which place of a graph. */
-import type { NamedWeight } from './layouts.ts';
-import type { WeightPlace } from './weight-places.ts';
+import { type NamedWeight, shapeOf } from '../weights/layouts.ts';
+import type { WeightPlace } from '../weights/weight-places.ts';
 
 export interface FilledPlace {
   readonly place: WeightPlace;
@@ -113,9 +113,4 @@ function fits(weight: NamedWeight, isTransposed: boolean, dims: readonly number[
   const shape = shapeOf(weight).filter((size) => size !== 1);
   if (isTransposed && shape.length > 2) return false;
   return (isTransposed ? shape.toReversed() : shape).join() === dims.filter((size) => size !== 1).join();
-}
-
-/** As the file has it. */
-export function shapeOf({ tensor: { shape }, share }: NamedWeight): readonly number[] {
-  return share ? [shape[0] / share.of, ...shape.slice(1)] : shape;
 }

@@ -1,15 +1,15 @@
 /** Decides, before anything is written, which weight of a file goes where in the graphs of a folder, and refuses what does not fit. */
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
-import { DATA_TYPE, type GraphProto, type StoredModel } from '@lehr/onnx-model';
+import { DATA_TYPE, type StoredModel } from '@lehr/onnx-model';
 import type { Task } from '@lehr/shared';
 import { z } from 'zod';
 import { readOptionalConfig } from '../../folder/config-file.ts';
 import { checkExternalData, readGraph, weightFiles } from '../../runtime/external-data.ts';
-import { type NamedWeight, namedWeights, type Shapes } from './layouts.ts';
-import { type FilledPlace, type Matched, matchWeights, shapeOf } from './match-weights.ts';
-import { type WeightPlace, weightPlaces } from './weight-places.ts';
-import { refusedFile, type WeightsFile } from './weights-file.ts';
+import { type NamedWeight, namedWeights, type Shapes, shapeOf } from '../weights/layouts.ts';
+import { hasIntegers, type WeightPlace, weightPlaces } from '../weights/weight-places.ts';
+import { refusedFile, type WeightsFile } from '../weights/weights-file.ts';
+import { type FilledPlace, type Matched, matchWeights } from './match-weights.ts';
 
 export interface GraphPlan {
   /** Below the folder of the base. */
@@ -110,14 +110,6 @@ function problemOf(
   const others = missing.length > 1 ? ` and ${missing.length - 1} more` : '';
   return `is of another architecture or incomplete: it lacks ${missing[0]}${others}, which ${graph} has`;
 }
-
-const INTEGERS = /Integer|^QLinear|Quantize|^MatMulNBits$|^GatherBlockQuantized$/;
-
-const hasIntegers = ({ node }: GraphProto): boolean =>
-  (node ?? []).some(
-    ({ opType, attribute }) =>
-      INTEGERS.test(opType ?? '') || (attribute ?? []).some(({ g }) => g && hasIntegers(g)),
-  );
 
 const UnetSchema = z.object({ layers_per_block: z.int().positive().default(2) });
 const VaeSchema = z.object({ block_out_channels: z.array(z.int()).default([0, 0, 0, 0]) });

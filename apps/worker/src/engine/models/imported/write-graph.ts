@@ -13,8 +13,9 @@ import {
   writeStoredModel,
 } from '@lehr/onnx-model';
 import { storedWeight, weightOf } from '../converted/weights.ts';
-import { type FilledPlace, shapeOf } from './match-weights.ts';
-import { valuesOf } from './weight-values.ts';
+import { shapeOf } from '../weights/layouts.ts';
+import { valuesOf } from '../weights/weight-values.ts';
+import type { FilledPlace } from './match-weights.ts';
 
 /** Values of at most so many bytes are in the graph itself, where what rewrites graphs looks for them. */
 const MAX_INLINE_BYTES = 4096;

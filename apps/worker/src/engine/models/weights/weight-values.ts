@@ -1,7 +1,6 @@
 /** The values of a weight of a file, in the type and the order that a graph has them. */
 import { type ByteSource, bfloat16ToFloat32, DATA_TYPE, toFloat16, toFloat32 } from '@lehr/onnx-model';
-import type { NamedWeight } from './layouts.ts';
-import { shapeOf } from './match-weights.ts';
+import { type NamedWeight, shapeOf } from './layouts.ts';
 
 type Values = Float32Array | Uint16Array;
 

@@ -17,6 +17,11 @@ export interface NamedWeight {
   readonly isTransposed?: boolean;
 }
 
+/** As the file has it. */
+export function shapeOf({ tensor: { shape }, share }: NamedWeight): readonly number[] {
+  return share ? [shape[0] / share.of, ...shape.slice(1)] : shape;
+}
+
 /** What the configs of the base say of its modules. */
 export interface Shapes {
   /** Residual layers of each block of the UNet. */

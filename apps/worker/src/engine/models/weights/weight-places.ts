@@ -138,3 +138,12 @@ function roleOf({ opType, attribute }: NodeProto, input: number): Role | undefin
       return undefined;
   }
 }
+
+const INTEGERS = /Integer|^QLinear|Quantize|^MatMulNBits$|^GatherBlockQuantized$/;
+
+/** Whether it computes with whole numbers of few bits, in which weights of a file have no place. */
+export const hasIntegers = ({ node }: GraphProto): boolean =>
+  (node ?? []).some(
+    ({ opType, attribute }) =>
+      INTEGERS.test(opType ?? '') || (attribute ?? []).some(({ g }) => g && hasIntegers(g)),
+  );
