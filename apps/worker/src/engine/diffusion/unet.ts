@@ -46,6 +46,9 @@ export interface UnetConfig {
   readonly sharesLengths?: boolean;
 }
 
+/** How the names of inputs begin that Lehr adds to a graph (folder/rewire-unet.ts). */
+const ADDED_INPUTS = 'lehr_';
+
 interface ConditionInput {
   /** The graph's own name. */
   readonly input: string;
@@ -77,7 +80,8 @@ export class Unet {
 
   /** Throws LehrError `model-unavailable` when the session is not a Stable Diffusion UNet. */
   constructor(session: RuntimeSession, batching: Batching, config: UnetConfig = {}) {
-    const names = unetInputNames(session.inputs.map(({ name, dims }) => ({ name, rank: dims.length })));
+    const stock = session.inputs.filter(({ name }) => !name.startsWith(ADDED_INPUTS));
+    const names = unetInputNames(stock.map(({ name, dims }) => ({ name, rank: dims.length })));
     const inputOf = (name: string): ValueInfo =>
       session.inputs.find((input) => input.name === name) as ValueInfo;
     const [sample, timestep, text] = [names.sample, names.timestep, names.text].map(inputOf);

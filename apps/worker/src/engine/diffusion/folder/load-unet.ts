@@ -2,13 +2,15 @@
 import type { InferenceRuntime, LoadOptions, RuntimeSession } from '../../runtime/runtime.ts';
 import { largestDifference } from '../../runtime/tensor.ts';
 import { type LatentSize, Unet, type UnetConfig, type UnetRow } from '../unet.ts';
-import { rewireTimestep } from './rewire-unet.ts';
+import { rewireTimestep, type UnetRewrite, withRewrites } from './rewire-unet.ts';
 
 interface UnetPlan extends UnetConfig {
   /** Latent size of the check at load, when the graph fixes none. */
   readonly probe: LatentSize;
   /** Tokens of a prompt embedding. */
   readonly tokens: number;
+  /** Made beside that of the timestep, in this order. */
+  readonly rewrites?: readonly UnetRewrite[];
 }
 
 export interface LoadedUnet {
@@ -28,7 +30,7 @@ export async function loadUnet(
 ): Promise<LoadedUnet> {
   const attempt = await loadPerRow(path, plan, runtime, options);
   if (!('reason' in attempt)) return attempt;
-  const session = await runtime.load({ path }, options);
+  const session = await runtime.load(withRewrites(path, plan.rewrites ?? []), options);
   const unet = new Unet(session, { mode: 'aligned', reason: attempt.reason }, plan);
   const size = latentSize(session, plan);
   await unet.predict([probeRow(unet, size, plan.tokens, 1)], size);
@@ -43,7 +45,7 @@ async function loadPerRow(
 ): Promise<LoadedUnet | { readonly reason: string }> {
   let session: RuntimeSession | undefined;
   try {
-    const loaded = await loadRewired(path, runtime, options);
+    const loaded = await loadRewired(path, plan.rewrites ?? [], runtime, options);
     if ('reason' in loaded) return loaded;
     session = loaded.session;
     const unet = new Unet(session, { mode: 'rows' }, plan);
@@ -62,12 +64,14 @@ async function loadPerRow(
 /** A separate function, so that the rewritten bytes can be freed as soon as the session is loaded. */
 async function loadRewired(
   path: string,
+  rewrites: readonly UnetRewrite[],
   runtime: InferenceRuntime,
   options: LoadOptions,
 ): Promise<{ readonly session: RuntimeSession } | { readonly reason: string }> {
-  const kept = await runtime.rewired?.(path);
+  // What `lehr models prepare` keeps has none of them.
+  const kept = rewrites.length === 0 ? await runtime.rewired?.(path) : undefined;
   if (kept) return { session: await runtime.load({ path, bytes: kept }, options) };
-  const rewiring = rewireTimestep(path);
+  const rewiring = rewireTimestep(path, rewrites);
   switch (rewiring.outcome) {
     case 'impossible':
       return { reason: rewiring.reason };

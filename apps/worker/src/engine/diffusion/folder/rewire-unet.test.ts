@@ -155,6 +155,18 @@ test('Rewiring writes no file: the new bytes hold only the graph, and external w
   expect(bytes.byteLength).toBeLessThan(readFileSync(path).byteLength + 100);
 });
 
+test.each([
+  ['beside that of the timestep', {}],
+  ['also where the timestep needs none', { timestepDims: ['batch_size'] }],
+] as const)('A further change of the graph is made in the same bytes: %s', async (_name, options) => {
+  await writeTinyDiffusion(folder, { ...options, timestepType: 'float32' });
+  const result = rewireTimestep(path, [
+    ({ graph }) => graph.output?.push({ ...graph.input?.[0], name: 'added' }),
+  ]);
+  const names = result.outcome === 'rewired' ? decode('ModelProto', result.bytes).graph?.output : undefined;
+  expect(names?.map(({ name }) => name)).toEqual(['out_sample', 'added']);
+});
+
 const addNode = (node: object) => (model: ModelProto) => model.graph?.node?.unshift(node);
 
 const impossible: readonly [string, (model: ModelProto) => void, string][] = [

@@ -19,7 +19,11 @@ import {
 } from '@lehr/onnx-model';
 import { toLehrError } from '@lehr/shared';
 import { weightsPlace } from '../../runtime/external-data.ts';
+import type { GraphSource } from '../../runtime/runtime.ts';
 import { type UnetInputNames, unetInputNames } from '../conditioning.ts';
+
+/** A further change of the graph, such as inputs for what rows may have beside latent and prompt; made in place, before it is loaded. */
+export type UnetRewrite = (stored: StoredModel) => void;
 
 export type Rewiring =
   /** The file already takes one timestep per row. */
@@ -30,16 +34,29 @@ export type Rewiring =
 
 /**
  * Rewrites the graph part of the file in memory; writes no file, and reads no weights: `bytes` refers to those inside the file too.
- * Only of a link are they copied. Throws when the file is not an ONNX model.
+ * Only of a link are they copied. Throws when the file is not an ONNX model, and what a further rewrite throws.
  */
-export function rewireTimestep(path: string): Rewiring {
+export function rewireTimestep(path: string, rewrites: readonly UnetRewrite[] = []): Rewiring {
   return withFileSource(path, (source) => {
     const stored = readStoredModel(source);
     const plan = planRewiring(stored);
-    if (plan.outcome !== 'possible') return plan;
-    apply(plan, stored.graph);
-    const nodes = plan.lifts.map((node) => node.name || node.opType || 'unnamed');
+    if (plan.outcome === 'impossible') return plan;
+    if (plan.outcome === 'as-is' && rewrites.length === 0) return plan;
+    const lifts = plan.outcome === 'possible' ? plan.lifts : [];
+    if (plan.outcome === 'possible') apply(plan, stored.graph);
+    for (const rewrite of rewrites) rewrite(stored);
+    const nodes = lifts.map((node) => node.name || node.opType || 'unnamed');
     return { outcome: 'rewired', bytes: writeStoredModel(stored, source, weightsPlace(path)), nodes };
+  });
+}
+
+/** The graph with these changes and one timestep for all rows, as its file has it. */
+export function withRewrites(path: string, rewrites: readonly UnetRewrite[]): GraphSource {
+  if (rewrites.length === 0) return { path };
+  return withFileSource(path, (source) => {
+    const stored = readStoredModel(source);
+    for (const rewrite of rewrites) rewrite(stored);
+    return { path, bytes: writeStoredModel(stored, source, weightsPlace(path)) };
   });
 }
 
