@@ -1,5 +1,6 @@
 /** The request of a text-to-image job, and the input that the worker gets: the same fields with all defaults filled in. */
 import { z } from 'zod';
+import { AdaptersSchema } from './adapters.ts';
 import { HiresRequestSchema, HiresSchema } from './hires.ts';
 import { MAX_MEDIA_REFERENCE, MediaSourceSchema } from './media-source.ts';
 import { editInputFields, editRequestFields } from './picture-edit.ts';
@@ -189,6 +190,8 @@ export const TextToImageInputSchema = z.strictObject({
   denoising_start: z.number().positive().lt(1).optional(),
   denoising_end: z.number().positive().lt(1).optional(),
   hires: HiresSchema.optional(),
+  /** Absent of a picture without adapters. */
+  adapters: AdaptersSchema.optional(),
   ...editInputFields,
   /** What is done with a picture that is found unsafe; absent where pictures are not checked. */
   safety: z.enum(SAFETY_MODES).exclude(['off']).optional(),

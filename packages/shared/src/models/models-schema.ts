@@ -7,6 +7,7 @@ import { SAFETY_MODES } from '../contracts/safety.ts';
 import { MAX_TEXTS, TEXT_JOB_TYPES } from '../contracts/text.ts';
 import { ClipSkipSchema, PromptSyntaxSchema, SamplerNameSchema } from '../contracts/text-to-image.ts';
 import { parseSource, VARIANT } from './cache/source.ts';
+import { AdapterEntriesSchema } from './model-parts-schema.ts';
 
 /** The execution providers that LEHR_DEVICE can name. */
 export const TUNED_DEVICES = ['cuda', 'tensorrt', 'webgpu', 'cpu'] as const;
@@ -137,6 +138,8 @@ const DiffusionModelSchema = z.strictObject({
   safety: SafetySchema.optional(),
   /** Models that `hires.upscaler` may name. */
   upscalers: z.array(companion).default([]),
+  /** LoRA files that requests may use. */
+  adapters: AdapterEntriesSchema,
 });
 
 const WhisperModelSchema = z.strictObject({

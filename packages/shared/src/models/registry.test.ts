@@ -195,3 +195,38 @@ test.each([
 ])('What a model cannot be is a fault of models.yaml: %s', (fields, fault) => {
   expect(() => transformOf(fields)).toThrow(fault);
 });
+
+test('A model lists adapters, each with a name, a file, and what requests need not say of it', () => {
+  const file = 'path: lora/ink.safetensors';
+  expect(entryOf(`adapters: [{ name: ink, ${file} }]`).adapters).toEqual([
+    { name: 'ink', path: 'lora/ink.safetensors', trigger: [], scale: 1 },
+  ]);
+  const full =
+    'name: ink, source: hf://acme/loras/ink.safetensors, revision: abc, trigger: [ink drawing], scale: 0.7, description: Ink.';
+  expect(entryOf(`adapters: [{ ${full} }]`).adapters).toMatchObject([
+    { source: 'hf://acme/loras/ink.safetensors', revision: 'abc', trigger: ['ink drawing'], scale: 0.7 },
+  ]);
+  for (const source of ['s3://loras/ink.safetensors', 'https://host.example/ink.safetensors']) {
+    expect(entryOf(`adapters: [{ name: ink, source: "${source}" }]`).adapters[0].source).toBe(source);
+  }
+});
+
+test.each([
+  ['name: ink', /adapters\.0\.path: is missing; or give a source/],
+  ['name: ink, path: ink.ckpt', /adapters\.0\.path: must be a \.safetensors file/],
+  ['name: ink, path: a.safetensors, source: hf://a/b/c.safetensors', /adapters\.0\.source: cannot be used/],
+  ['name: ink, path: a.safetensors, revision: main', /adapters\.0\.revision: needs a source/],
+  ['name: ink, source: hf://acme/loras', /adapters\.0\.source: /],
+  ['name: ink, source: hf://acme/loras/ink.pt', /adapters\.0\.source: .*\.safetensors/],
+  ['name: Ink, path: a.safetensors', /adapters\.0\.name: must match/],
+  ['name: ink, path: a.safetensors, scale: 11', /adapters\.0\.scale: /],
+  ['name: a, path: a.safetensors }, { name: a, path: b.safetensors', /adapters\.1\.name: "a" is there twice/],
+])('An adapter is refused in words: %s', (fields, message) => {
+  expect(() => entryOf(`adapters: [{ ${fields} }]`)).toThrow(message);
+});
+
+test('A model has at most 64 adapters', () => {
+  const all = Array.from({ length: 65 }, (_, i) => `{ name: a${i}, path: a.safetensors }`);
+  expect(entryOf(`adapters: [${all.slice(1).join(', ')}]`).adapters).toHaveLength(64);
+  expect(() => entryOf(`adapters: [${all.join(', ')}]`)).toThrow(/adapters: /);
+});
