@@ -57,6 +57,7 @@ export * from './contracts/activity.ts';
 export * from './contracts/api-key.ts';
 export * from './contracts/audit.ts';
 export * from './contracts/charts.ts';
+export * from './contracts/control.ts';
 export {
   DIFFUSION_FAMILIES,
   type DiffusionFamily,

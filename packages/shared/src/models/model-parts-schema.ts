@@ -2,7 +2,7 @@
 import { z } from 'zod';
 import { ADAPTER_SCALE, MAX_MODEL_ADAPTERS } from '../contracts/adapters.ts';
 import { SLUG } from '../contracts/group.ts';
-import { parseTypedFile } from './cache/source.ts';
+import { parseSource, parseTypedFile } from './cache/source.ts';
 
 const part = {
   /** Requests name it so. */
@@ -78,3 +78,17 @@ const named = <Schema extends z.ZodType<{ readonly name: string }>>(schema: Sche
     .default([]);
 
 export const AdapterEntriesSchema = named(AdapterEntrySchema, MAX_MODEL_ADAPTERS);
+
+/** Each loads a graph of a third of its model's UNet. */
+const MAX_MODEL_CONTROLS = 8;
+
+/** A ControlNet: a folder with `model.onnx` and `config.json`. */
+const ControlEntrySchema = z
+  .strictObject({
+    ...part,
+    /** What makes its control picture of the picture that is sent: none, canny, or a model that gives a picture or a mask. */
+    preprocess: z.string().min(1).max(200).default('none'),
+  })
+  .superRefine(placed((source, revision) => parseSource({ source, revision })));
+
+export const ControlEntriesSchema = named(ControlEntrySchema, MAX_MODEL_CONTROLS);

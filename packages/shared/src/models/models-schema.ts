@@ -1,5 +1,6 @@
 /** What models.yaml may say: the schema of its entries. */
 import { z } from 'zod';
+import { isPlainPreprocess } from '../contracts/control.ts';
 import { DIFFUSION_FAMILIES } from '../contracts/diffusion-family.ts';
 import { SLUG } from '../contracts/group.ts';
 import { MAX_SCALE, TRANSFORM_RESULTS, type TransformResult } from '../contracts/picture-transform.ts';
@@ -7,7 +8,7 @@ import { SAFETY_MODES } from '../contracts/safety.ts';
 import { MAX_TEXTS, TEXT_JOB_TYPES } from '../contracts/text.ts';
 import { ClipSkipSchema, PromptSyntaxSchema, SamplerNameSchema } from '../contracts/text-to-image.ts';
 import { parseSource, VARIANT } from './cache/source.ts';
-import { AdapterEntriesSchema } from './model-parts-schema.ts';
+import { AdapterEntriesSchema, ControlEntriesSchema } from './model-parts-schema.ts';
 
 /** The execution providers that LEHR_DEVICE can name. */
 export const TUNED_DEVICES = ['cuda', 'tensorrt', 'webgpu', 'cpu'] as const;
@@ -140,6 +141,8 @@ const DiffusionModelSchema = z.strictObject({
   upscalers: z.array(companion).default([]),
   /** LoRA files that requests may use. */
   adapters: AdapterEntriesSchema,
+  /** ControlNets that requests may use. */
+  controls: ControlEntriesSchema,
 });
 
 const WhisperModelSchema = z.strictObject({
@@ -221,8 +224,8 @@ const TransformModelSchema = z
 
 interface CompanionText {
   readonly wanted: string;
-  /** What it must give. */
-  readonly result: TransformResult;
+  /** One of them is what it must give. */
+  readonly results: readonly TransformResult[];
   /** Where it is written in the entry. */
   readonly path: readonly (string | number)[];
 }
@@ -231,9 +234,15 @@ interface CompanionText {
 export const companionsIn = ({
   safety,
   upscalers,
-}: Pick<DiffusionModelText, 'safety' | 'upscalers'>): readonly CompanionText[] => [
-  ...(safety ? [{ wanted: safety.model, result: 'class' as const, path: ['safety', 'model'] }] : []),
-  ...upscalers.map((wanted, i) => ({ wanted, result: 'picture' as const, path: ['upscalers', i] })),
+  controls,
+}: Pick<DiffusionModelText, 'safety' | 'upscalers' | 'controls'>): readonly CompanionText[] => [
+  ...(safety ? [{ wanted: safety.model, results: ['class'] as const, path: ['safety', 'model'] }] : []),
+  ...upscalers.map((wanted, i) => ({ wanted, results: ['picture'] as const, path: ['upscalers', i] })),
+  ...controls.flatMap(({ preprocess: wanted }, i) =>
+    isPlainPreprocess(wanted)
+      ? []
+      : [{ wanted, results: ['picture', 'mask'] as const, path: ['controls', i, 'preprocess'] }],
+  ),
 ];
 
 /** The content of models.yaml. */
@@ -263,12 +272,12 @@ export const ModelsFileSchema = z
     }
     for (const [i, model] of models.entries()) {
       if (model.task !== 'diffusion') continue;
-      for (const { wanted, result, path } of companionsIn(model)) {
+      for (const { wanted, results, path } of companionsIn(model)) {
         const [name, version] = wanted.split('@');
         const found = models.find((each) => each.name === name);
         const hasVersion = version === undefined || found?.versions.some((each) => each.version === version);
-        if (found?.task === 'transform' && found.result === result && hasVersion) continue;
-        const message = `"${wanted}" is no model here of the task transform with the result ${result}`;
+        if (found?.task === 'transform' && results.includes(found.result) && hasVersion) continue;
+        const message = `"${wanted}" is no model here of the task transform with the result ${results.join(' or ')}`;
         context.addIssue({ code: 'custom', path: ['models', i, ...path], message });
       }
     }

@@ -170,6 +170,18 @@ test.each(['none', 'm', 'depth'])(
   },
 );
 
+test.each([
+  ['{ name: a, path: x }, { name: a, path: y }', 'models.0.controls.1.name: "a" is there twice'],
+  ['{ name: a }', 'models.0.controls.0.path: is missing; or give a source'],
+  ['{ name: a, path: x, revision: v1 }', 'models.0.controls.0.revision: needs a source'],
+  ['{ name: a, source: nowhere }', 'models.0.controls.0.source: "nowhere" is not a source'],
+  ['{ name: A, path: x }', 'models.0.controls.0.name: must match'],
+  ['{ name: a, path: x, preprocess: depth }', 'models.0.controls.0.preprocess: "depth" is no model here'],
+])('A ControlNet that cannot be is a fault of models.yaml: %s', (controls, fault) => {
+  const text = `models: [{ name: m, task: diffusion, versions: [{ version: "1", path: m }], controls: [${controls}] }]`;
+  expect(() => parseRegistry(text)).toThrow(fault);
+});
+
 const transformOf = (fields: string) =>
   parseRegistry(
     `models: [{ name: m, task: transform, versions: [{ version: "1", path: m }], ${fields} }]`,
