@@ -1,5 +1,6 @@
-/** The parts of an edit that read every pixel of a picture, which may have 16 million: the worker has them done by a thread (edit-thread.ts). */
+/** The parts of edits and controls that read every pixel of a picture, which may have 16 million: the worker has them done by a thread (edit-thread.ts). */
 import { createHash } from 'node:crypto';
+import { cannyEdges } from './canny.ts';
 import { cropRegion } from './crop-region.ts';
 import { type MaskOptions, readMask } from './mask-input.ts';
 import { type PictureInfo, type PixelSize, type Region, readPicture, stretched } from './picture-input.ts';
@@ -24,7 +25,7 @@ export interface PartOptions extends MaskOptions {
   readonly drawn: PixelSize;
 }
 
-/** Each gives new `data`. All but `paste` and `noise` throw as readMask and readPicture do. */
+/** Each gives new `data`. All but `paste`, `noise` and `canny` throw as readMask and readPicture do. */
 export const editWork = {
   /** At the size of the job, or of its second pass. */
   async mask(file: Uint8Array, info: PictureInfo, size: PixelSize, options: MaskOptions): Promise<Mask> {
@@ -63,6 +64,11 @@ export const editWork = {
   async noise(image: Uint8Array, mask: Uint8Array, size: PixelSize, seed: number): Promise<Pixels> {
     const noise = createHash('shake256', { outputLength: image.length }).update(`${seed}`).digest();
     return editWork.paste(image, mask, { ...size, data: noise });
+  },
+
+  /** The edges of a picture, white on black. */
+  async canny(image: Uint8Array, size: PixelSize): Promise<Pixels> {
+    return { ...size, data: cannyEdges(image, size) };
   },
 };
 export type EditWork = typeof editWork;

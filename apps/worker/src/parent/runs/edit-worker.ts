@@ -37,6 +37,7 @@ export class EditWorker implements EditWork {
   readonly paint: EditWork['paint'] = (...args) => this.#perform('paint', args);
   readonly paste: EditWork['paste'] = (...args) => this.#perform('paste', args);
   readonly noise: EditWork['noise'] = (...args) => this.#perform('noise', args);
+  readonly canny: EditWork['canny'] = (...args) => this.#perform('canny', args);
 
   async close(): Promise<void> {
     await this.#worker?.terminate();
