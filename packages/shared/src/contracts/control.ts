@@ -48,8 +48,7 @@ export const ControlRequestSchema = z.strictObject({
 });
 export type ControlRequest = z.output<typeof ControlRequestSchema>;
 
-/** As the record keeps it and the worker runs it. */
-export const ControlSchema = z.strictObject({
+const ControlSchema = z.strictObject({
   name: z.string(),
   image: MediaSourceSchema,
   scale,
@@ -59,3 +58,5 @@ export const ControlSchema = z.strictObject({
   preprocess: z.string().optional(),
 });
 export type Control = z.output<typeof ControlSchema>;
+/** As records keep them and workers run them. */
+export const ControlsSchema = z.array(ControlSchema).min(1).max(MAX_CONTROLS);

@@ -1,6 +1,7 @@
 /** The request of a text-to-image job, and the input that the worker gets: the same fields with all defaults filled in. */
 import { z } from 'zod';
 import { AdaptersSchema } from './adapters.ts';
+import { ControlsSchema } from './control.ts';
 import { HiresRequestSchema, HiresSchema } from './hires.ts';
 import { MAX_MEDIA_REFERENCE, MediaSourceSchema } from './media-source.ts';
 import { editInputFields, editRequestFields } from './picture-edit.ts';
@@ -192,6 +193,8 @@ export const TextToImageInputSchema = z.strictObject({
   hires: HiresSchema.optional(),
   /** Absent of a picture without adapters. */
   adapters: AdaptersSchema.optional(),
+  /** Absent of a picture that no other one guides. */
+  control: ControlsSchema.optional(),
   ...editInputFields,
   /** What is done with a picture that is found unsafe; absent where pictures are not checked. */
   safety: z.enum(SAFETY_MODES).exclude(['off']).optional(),

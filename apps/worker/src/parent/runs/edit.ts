@@ -51,7 +51,7 @@ interface ReadOptions {
 
 /** Reads the file of a field: `decode` makes of it what is wanted. */
 export type ReadField = <Result>(
-  field: PictureField,
+  field: Exclude<PictureField, `control/${number}/image`>,
   decode: (file: Uint8Array, info: PictureInfo) => Promise<Result>,
   options?: ReadOptions,
 ) => Promise<Result>;

@@ -29,7 +29,7 @@ export interface Region extends PixelSize {
 }
 
 /** The field of the request that names the file. */
-export type PictureField = 'image' | 'mask';
+export type PictureField = 'image' | 'mask' | `control/${number}/image`;
 
 /** What a file says of its picture, turned as its EXIF orientation says. */
 export interface PictureInfo extends PixelSize {
@@ -79,8 +79,12 @@ export async function inspectPicture(file: Uint8Array, field: PictureField): Pro
  * RGB, 8 bits, row-major, height x width x 3. Turned as the file's EXIF orientation says, put on white where it is transparent, and
  * stretched to the size, as diffusers does. Throws as inspectPicture does.
  */
-export const readPicture = (file: Uint8Array, { width, height }: PixelSize): Promise<Uint8Array> =>
-  decodePicture(file, 'image', (picture) =>
+export const readPicture = (
+  file: Uint8Array,
+  { width, height }: PixelSize,
+  field: PictureField = 'image',
+): Promise<Uint8Array> =>
+  decodePicture(file, field, (picture) =>
     picture
       .flatten({ background: '#ffffff' })
       .toColourspace('srgb')

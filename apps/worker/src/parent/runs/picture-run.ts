@@ -6,6 +6,7 @@ import {
   groupQueueName,
   type JobMetrics,
   LehrError,
+  type MediaSource,
   type Progress,
   type PromptLengths,
   parseGroupQueueName,
@@ -29,6 +30,7 @@ import type {
 } from '../../engine/protocol/messages.ts';
 import { encodeImage } from '../delivery/image-file.ts';
 import type { OutputStore } from '../delivery/output-store.ts';
+import { readControls } from './control-input.ts';
 import { type Edit, openEdit, type ReadField } from './edit.ts';
 import type { EditWork, Pixels } from './edit-work.ts';
 import { JobRun, type SampleResult, type SampleRun } from './job-run.ts';
@@ -147,7 +149,7 @@ export class PictureRun extends JobRun {
   }
 
   override get fetchesInput(): boolean {
-    return this.#input.image !== undefined;
+    return this.#input.image !== undefined || this.#input.control !== undefined;
   }
 
   get isDone(): boolean {
@@ -171,7 +173,9 @@ export class PictureRun extends JobRun {
       const { work } = this.#pictures;
       this.#edit = await openEdit(this.#input, { read: this.#readField, work });
     }
-    for (const sample of this.#pictureSamples) sample.request = begunAt(sample.request, this.#edit);
+    const controls = this.#input.control && (await this.#readControls());
+    for (const sample of this.#pictureSamples)
+      sample.request = { ...begunAt(sample.request, this.#edit), ...(controls && { controls }) };
     const checkpoints = await this.#readCheckpoints(this.record);
     for (const [index, sample] of this.#pictureSamples.entries()) {
       const checkpoint = checkpoints.get(index);
@@ -181,20 +185,30 @@ export class PictureRun extends JobRun {
   }
 
   readonly #readField: ReadField = async (field, decode, { file, moreBytes } = {}) => {
-    const { signal, span } = this;
     const source = this.#input[field];
     if (!source) throw new Error(`The job has no ${field}. This is a bug in Lehr.`);
-    return this.#pictures.read({
-      field,
-      fetch: async () =>
-        file ?? inPart(span, 'fetch picture', () => this.#fetchMedia('picture', source, signal)),
-      decode,
-      moreBytes,
-      owner: this.record.tenant,
-      priority: this.record.priority,
-      signal,
-    });
+    const fetch = async () => file ?? this.#fetchPicture(source);
+    return this.#pictures.read({ field, fetch, decode, moreBytes, ...this.#reader });
   };
+
+  /** All pictures of the job are guided by the same pixels. */
+  #readControls(): Promise<DiffusionSample['controls']> {
+    return readControls(
+      this.#input,
+      ({ image }, field, decode) =>
+        this.#pictures.read({ field, fetch: () => this.#fetchPicture(image), decode, ...this.#reader }),
+      this.#pictures.work,
+    );
+  }
+
+  #fetchPicture(source: MediaSource): Promise<Uint8Array> {
+    return inPart(this.span, 'fetch picture', () => this.#fetchMedia('picture', source, this.signal));
+  }
+
+  get #reader() {
+    const { record, signal } = this;
+    return { owner: record.tenant, priority: record.priority, signal };
+  }
 
   async addResult(sample: SampleRun, result: SampleResult): Promise<readonly SampleRun[]> {
     if (result.type === 'transformed') return this.#checked(sample, result);
@@ -279,11 +293,13 @@ export class PictureRun extends JobRun {
     const { strength, denoising_start, denoising_end, hires, prompt_syntax, clip_skip } = this.#input;
     const { mask_invert, mask_blur, mask_fill, only_masked, expand } = this.#input;
     const { original_size, crops_coords_top_left, target_size } = this.#input;
+    const control = this.#input.control?.map(({ image: _, ...each }) => each);
     const { id: job, model } = this.record;
     return {
       ...{ job, model, seed, steps, sampler, guidance },
       ...{ strength, denoising_start, denoising_end, hires, prompt_syntax, clip_skip },
       ...{ original_size, crops_coords_top_left, target_size },
+      ...(control && { control }),
       ...(mask && { masked: true, mask_invert, mask_blur, mask_fill, only_masked, expand }),
       ...(this.#input.embed_prompt && { prompt, negative_prompt: negativePrompt }),
     };
