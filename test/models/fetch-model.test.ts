@@ -3,7 +3,15 @@ import { existsSync } from 'node:fs';
 import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { type FetchEvent, fetchModel } from '../../packages/shared/src/models/cache/index.ts';
+import { parseRegistry } from '../../packages/shared/src/index.ts';
+import {
+  adapterPath,
+  evict,
+  type FetchEvent,
+  fetchModel,
+  namesInCache,
+  partsToFetch,
+} from '../../packages/shared/src/models/cache/index.ts';
 import { type Fault, type HubFile, type HubServer, listen, sha256, startHub } from '../support/hub-server.ts';
 import { tinyModelFiles } from '../support/model-folders.ts';
 import { tempFolder } from '../support/tiny-models.ts';
@@ -247,4 +255,26 @@ test('Files that the model does not need are left out, whatever their names are'
   );
   const { manifest } = await fetchFrom(hub, cache);
   expect(manifest.files.filter(({ path }) => names.includes(path))).toEqual([]);
+});
+
+test('An adapter is fetched as one file into a folder of the cache, which lasts while models.yaml names it', async () => {
+  const name = 'ink.safetensors';
+  const { hub, cache } = await world({}, [[name, { bytes: Buffer.alloc(1000, 7), isLarge: true }]]);
+  const registry = parseRegistry(`models:
+  - name: tiny
+    task: diffusion
+    versions: [{ version: "1", path: tiny }]
+    adapters: [{ name: ink, source: hf://acme/model/${name}, revision: v1 }]
+`);
+  const [model] = registry.models;
+  const [part] = partsToFetch(model);
+  expect(part).toMatchObject({ label: 'adapter ink of tiny' });
+  const { folder, manifest } = await fetchFrom(hub, cache, { fields: part.fields });
+  expect(manifest).toMatchObject({ source: `hf://acme/model/${name}`, files: [{ path: name, bytes: 1000 }] });
+  const [adapter] = model.task === 'diffusion' ? model.adapters : [];
+  expect(adapterPath(adapter, { models: '/srv', cache })).toBe(join(folder, name));
+  expect(await readFile(join(folder, name))).toEqual(Buffer.alloc(1000, 7));
+  const hourLater = Date.now() + 4e6;
+  expect(await evict(cache, 0, namesInCache(registry), hourLater)).toEqual([]);
+  expect(await evict(cache, 0, new Set(), hourLater)).toMatchObject([{ folder }]);
 });

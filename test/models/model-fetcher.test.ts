@@ -57,3 +57,21 @@ test('A longer list of models that was read before a shorter one does not come b
   await Promise.all([earlier, fetcher.readRegistry()]);
   expect(fetcher.problem).toBe('last@1 waits to be fetched');
 });
+
+test('A worker fetches adapters after models, and waits for none of them', async () => {
+  const name = 'ink.safetensors';
+  const hub = await startHub(new Map([[name, { bytes: Buffer.alloc(1000), isLarge: true }]]));
+  hub.fail(name, { kind: 'stall', after: 10 });
+  const asked = hub.asked(name);
+  const registry = parseRegistry(`models:
+  - name: tiny
+    task: diffusion
+    versions: [{ version: "1", path: tiny }]
+    adapters: [{ name: ink, source: hf://acme/model/${name} }]
+`);
+  const fetcher = await fetcherOf(registry, hub.endpoint);
+  await fetcher.start();
+  await asked;
+  expect(fetcher.problem).toMatch(/^adapter ink of tiny (?:is being|waits to be) fetched/);
+  expect(fetcher.problemOf('tiny@1')).toBeUndefined();
+});

@@ -23,6 +23,8 @@ const PATIENT = { timeout: 60_000 };
 const CHANGED = 'models.yaml has changed';
 const WRITTEN =
   'a file of an open model was written in place; the model gets no more jobs and is opened again when its jobs have ended';
+const PART_CHANGED =
+  'an adapter of an open model has changed; the model gets no more jobs and is opened again when its jobs have ended';
 const REFUSED = 'models.yaml has changed and cannot be used; the earlier models stay';
 
 const entry = (name: string, version = 'path: tiny', steps = 2): string => `  - name: ${name}
@@ -147,6 +149,29 @@ test('A version whose folder changes in models.yaml is closed and opened from th
   await reload(entry('tiny', 'path: other'));
   await expect.poll(opened, PATIENT).toBe(before + 1);
   expect(await draw()).not.toBe(first);
+});
+
+test('Adding an adapter to a model opens that model alone again, and so does its file when it appears', {
+  tags: ['long'],
+}, async () => {
+  const { reload, opened, post, over, ask, folder, worker1 } = await world();
+  await reload(entry('tiny'), entry('second'));
+  await expect.poll(opened, PATIENT).toEqual(['tiny', 'second']);
+  const times = (name: string) =>
+    worker1.lines.filter(({ msg, model }) => msg === 'model opened' && model === `${name}@1`).length;
+  const running = await post({ steps: 600, n: 8 }, { model: 'tiny' });
+  const current = async () => (await (await ask('GET', `/v1/jobs/${running.id}`)).json()) as Job;
+  await expect.poll(async () => (await current()).status, PATIENT).toBe('running');
+  await reload(entry('tiny'), `${entry('second')}    adapters: [{ name: ink, path: ink.safetensors }]\n`);
+  await worker1.logged(CHANGED);
+  expect(await current()).toMatchObject({ status: 'running' });
+  await expect.poll(() => times('second'), PATIENT).toBe(2);
+  expect((await over((await post({ steps: 2 }, { model: 'second' })).id)).status).toBe('succeeded');
+  await writeFile(join(folder, 'ink.safetensors'), 'no weights');
+  expect(await worker1.logged(PART_CHANGED)).toMatchObject({ model: 'second@1' });
+  await expect.poll(() => times('second'), PATIENT).toBe(3);
+  expect(await over(running.id)).toMatchObject({ status: 'succeeded' });
+  expect(times('tiny')).toBe(1);
 });
 
 test('A model of which a file is written in place is reported, and opened again with the new file', {

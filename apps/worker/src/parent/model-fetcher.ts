@@ -16,16 +16,17 @@ import {
 } from '@lehr/shared';
 import {
   type CacheSettings,
+  cachedFolder,
   type DownloadTimes,
   evict,
   type FetchEvent,
   fetchModel,
   markUsed,
   namesInCache,
+  partsToFetch,
   readManifest,
   type SourceFields,
   sourceOf,
-  versionFolder,
 } from '@lehr/shared/model-cache';
 
 export interface ModelFetcherOptions {
@@ -52,7 +53,7 @@ interface MissingModel {
 }
 
 interface WantedModel {
-  /** `name@version`. */
+  /** `name@version`; of a part, such as an adapter, its label. */
   readonly ref: string;
   readonly fields: SourceFields;
   readonly folder: string;
@@ -123,11 +124,20 @@ export class ModelFetcher {
     const { registry, tasks, settings } = this.#options;
     const offered = versionsOf(registry, tasks);
     const hasOwnFolders = offered.some(({ version }) => version.source === undefined);
-    const wanted = offered.flatMap(({ version, ref }) => {
-      const fields = sourceOf(version);
-      const folder = versionFolder(version, { models: '', cache: settings.cache });
-      return fields ? [{ ref, fields, folder }] : [];
+    const place = (ref: string, fields: SourceFields): WantedModel => ({
+      ref,
+      fields,
+      folder: cachedFolder(settings.cache, fields),
     });
+    const versions = offered.flatMap(({ version, ref }) => {
+      const fields = sourceOf(version);
+      return fields ? [place(ref, fields)] : [];
+    });
+    // After the models, which serve without them.
+    const parts = [...new Set(offered.map(({ model }) => model))]
+      .flatMap(partsToFetch)
+      .map(({ label, fields }) => place(label, fields));
+    const wanted = [...versions, ...parts];
     const missing: WantedModel[] = [];
     for (const model of wanted) {
       if (!(await readManifest(model.folder))) missing.push(model);
@@ -136,7 +146,7 @@ export class ModelFetcher {
     this.#replaceMissing(missing);
     const fetching = this.#fetching;
     if (fetching && !wanted.some(({ folder }) => folder === fetching.folder)) fetching.abort.abort();
-    if (hasOwnFolders || missing.length < wanted.length) this.#reportOneIsHere();
+    if (hasOwnFolders || versions.some((model) => !missing.includes(model))) this.#reportOneIsHere();
   }
 
   #replaceMissing(missing: readonly WantedModel[]): void {
@@ -198,9 +208,11 @@ export class ModelFetcher {
         ...(this.#times.download && { times: this.#times.download }),
       });
       log.info({ model: ref, source: fields.source, revision: manifest.revision, folder }, 'model fetched');
-      this.#options.onFetched?.(ref, clock.monotonic() - startedAt);
+      if (fields.part === undefined) {
+        this.#options.onFetched?.(ref, clock.monotonic() - startedAt);
+        this.#reportOneIsHere();
+      }
       await this.#evict();
-      this.#reportOneIsHere();
       return true;
     } catch (error) {
       if (unwanted.aborted) log.info({ model: ref }, 'model is no longer wanted and not fetched any further');

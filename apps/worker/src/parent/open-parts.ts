@@ -12,7 +12,7 @@ import {
   versionsOf,
 } from '@lehr/shared';
 import { createEgress, parseAllowList } from '@lehr/shared/egress';
-import { cacheSettings, type ModelPlaces, versionFolder } from '@lehr/shared/model-cache';
+import { adapterPath, cacheSettings, type ModelPlaces, versionFolder } from '@lehr/shared/model-cache';
 import { type ObjectStore, openConfiguredStore, storePlace } from '@lehr/shared/objects';
 import { GroupQueues, Repricer } from '@lehr/shared/queue';
 import { CheckpointStore, RecordStore } from '@lehr/shared/records';
@@ -164,7 +164,13 @@ export const modelsToOpen = (
     };
     if (model.task === 'diffusion') {
       const { width, height } = model.defaults;
-      return { ...location, task: 'diffusion', warmUp: { width, height } };
+      const adapters = model.adapters.map((each) => ({ name: each.name, path: adapterPath(each, places) }));
+      return {
+        ...location,
+        task: 'diffusion',
+        warmUp: { width, height },
+        ...(adapters.length > 0 && { adapters }),
+      };
     }
     const variant = model.variant && { variant: model.variant };
     if (model.task !== 'transform') return { ...location, task: model.task, ...variant };

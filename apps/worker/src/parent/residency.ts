@@ -13,7 +13,7 @@ import {
   type WorkerStatus,
 } from '@lehr/shared';
 import type { GroupHead } from '@lehr/shared/queue';
-import { bytesOf, filesState } from '../engine/folder/files-state.ts';
+import { bytesOf } from '../engine/folder/files-state.ts';
 import {
   chooseMove,
   ElsewhereLoaded,
@@ -22,6 +22,7 @@ import {
   WaitingMemory,
 } from './supervisor/choose-models.ts';
 import type { EngineModels, ModelPlace } from './supervisor/engine-models.ts';
+import { filesOfModel } from './supervisor/model-files.ts';
 
 /** The engine side, as far as models are loaded and unloaded. */
 export interface ResidentEngine {
@@ -171,7 +172,7 @@ export class Residency {
     this.#facts.set(model.ref, facts);
     if (facts.state !== state) Object.assign(facts, { state, since: clock.monotonic() });
     if (opened?.openMs !== undefined) facts.loadMs = opened.openMs;
-    if (facts.fileBytes === 0) facts.fileBytes = bytesOf(await filesState(model.folder));
+    if (facts.fileBytes === 0) facts.fileBytes = bytesOf(await filesOfModel(model));
     if (opened) facts.bytes = Math.max(facts.fileBytes, opened.grownBytes ?? 0);
     else facts.bytes ||= facts.fileBytes;
     if (facts.bytes > 0 || opened) return;
@@ -255,7 +256,7 @@ export class Residency {
   /** Returns false when nothing has changed: a model of which a file was written stays out of service until it is closed. */
   async #load({ model, state }: ModelPlace): Promise<boolean> {
     const { engine, log } = this.#options;
-    const files = await filesState(model.folder);
+    const files = await filesOfModel(model);
     if (!engine.isUp()) return false;
     engine.models.load(model, files);
     if (engine.models.places.find((each) => each.model.ref === model.ref)?.state === state) return false;

@@ -68,7 +68,7 @@ export async function writtenInPlace(folder: string, before: FilesState): Promis
 /** Device and inode. */
 const fileOf = (state: string): string => state.split(' ', 2).join(' ');
 
-async function fileState(path: string): Promise<string> {
+export async function fileState(path: string): Promise<string> {
   const file = await stat(path, { bigint: true }).catch(() => undefined);
   if (!file) return 'missing';
   // A new file in a folder changes the time of the folder.

@@ -18,12 +18,18 @@ export function laneStatus(laneRows: LaneRows, speeds: LaneSpeeds): LaneStatus[]
 }
 
 export const modelStatus = (models: readonly OpenedModel[]): ModelStatus[] =>
-  models.map(({ ref, batching, graphs, maxPromptTokens }) => ({
-    ref,
-    batching,
-    providers: Object.fromEntries(graphs.map(({ graph, provider }) => [graph, provider])),
-    ...(maxPromptTokens !== undefined && { max_prompt_tokens: maxPromptTokens }),
-  }));
+  models.map(({ ref, batching, graphs, maxPromptTokens, adapters = [] }) => {
+    const unusable = adapters.flatMap(({ name, problem: reason }) =>
+      reason === undefined ? [] : [{ name, reason }],
+    );
+    return {
+      ref,
+      batching,
+      providers: Object.fromEntries(graphs.map(({ graph, provider }) => [graph, provider])),
+      ...(maxPromptTokens !== undefined && { max_prompt_tokens: maxPromptTokens }),
+      ...(unusable.length > 0 && { unusable_adapters: unusable }),
+    };
+  });
 
 /** The engine only knows that a folder is not there; the fetcher knows why. */
 export const unavailableStatus = (

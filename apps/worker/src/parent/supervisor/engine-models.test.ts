@@ -35,6 +35,7 @@ async function openModels() {
     open: () => {},
     close: () => {},
     onWritten: (ref) => written.push(ref),
+    onPartChanged: () => {},
   });
   const result = { models: [{ ref: REF } as OpenedModel], unavailable: [] };
   const open = async () => {
@@ -81,7 +82,15 @@ async function limitedModels(opened: boolean) {
   const model: ModelToOpen = { ref: REF, folder, task: 'text' };
   const clock = { now: () => 0, monotonic: () => 0, sleep: async () => {} };
   const ignore = (): void => {};
-  const options = { models: [model], clock, log: silentLog, open: ignore, close: ignore, onWritten: ignore };
+  const options = {
+    models: [model],
+    clock,
+    log: silentLog,
+    open: ignore,
+    close: ignore,
+    onWritten: ignore,
+    onPartChanged: ignore,
+  };
   const models = new EngineModels({ ...options, isLimited: true });
   models.load(model, await filesState(folder));
   if (opened) models.add({ ref: REF } as OpenedModel);
@@ -132,6 +141,7 @@ test('A check of the models that fails is reported, and later checks are made al
       open: () => {},
       close: resolve,
       onWritten: () => {},
+      onPartChanged: () => {},
     });
     models.reset({ models: [{ ref: REF } as OpenedModel], unavailable: [] }, [{ model, files: new Map() }]);
     stop = models.watch(() => isUsed());
@@ -139,4 +149,53 @@ test('A check of the models that fails is reported, and later checks are made al
   expect(await closed).toBe(REF);
   await stop?.();
   expect(warnings).toEqual([fault]);
+});
+
+test('A model is opened again when the file of an adapter has appeared and stays as it is, and when it is replaced', async () => {
+  const adapter = join(folder, 'later.safetensors');
+  const model: ModelToOpen = {
+    ref: REF,
+    folder,
+    task: 'diffusion',
+    warmUp: { width: 64, height: 64 },
+    adapters: [{ name: 'later', path: adapter }],
+  };
+  const changed: string[] = [];
+  /** Ends the pause before the next check; set while one lasts. */
+  let wake: (() => void) | undefined;
+  let paused = (): void => {};
+  const sleep = (): Promise<void> =>
+    new Promise((resolve) => {
+      wake = resolve;
+      paused();
+    });
+  const models = new EngineModels({
+    models: [model],
+    clock: { ...systemClock, sleep },
+    log: silentLog,
+    open: () => {},
+    close: () => {},
+    onWritten: () => {},
+    onPartChanged: (_, path) => changed.push(path),
+  });
+  const nextCheck = (): Promise<void> =>
+    new Promise((resolve) => {
+      paused = resolve;
+      wake?.();
+    });
+  models.reset({ models: [{ ref: REF } as OpenedModel], unavailable: [] }, await models.prepare());
+  const stop = models.watch(() => true);
+  await nextCheck();
+  expect(models.served).toHaveLength(1);
+  await writeFile(adapter, 'half');
+  await nextCheck();
+  await writeFile(adapter, 'complete');
+  await nextCheck();
+  expect(changed).toEqual([]);
+  await nextCheck();
+  expect(changed).toEqual([adapter]);
+  expect(models.served).toEqual([]);
+  const stopped = stop();
+  wake?.();
+  await stopped;
 });

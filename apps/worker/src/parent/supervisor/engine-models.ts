@@ -5,17 +5,19 @@
  *
  * The wanted models change with models.yaml. A new one is opened like one that could not be opened before. One that is no longer
  * wanted, or wanted from another folder, is not served any more, and is closed when no job uses it. So is a model of which a file was
- * written in place, because its runs may read what was written; it is opened again afterwards.
+ * written in place, because its runs may read what was written; it is opened again afterwards. The file of an adapter may also appear, go or
+ * be replaced: the model is opened again when the file stays as it is from one check to the next.
  *
  * With a memory budget, wanted models are opened and closed only by `load` and `unload` (residency.ts), and a model that could not be opened
  * is offered for it again when its time has come.
  */
 import { isDeepStrictEqual } from 'node:util';
 import { type Clock, every, type Log } from '@lehr/shared';
-import { type FilesState, filesState, writtenInPlace } from '../../engine/folder/files-state.ts';
+import { type FilesState, writtenInPlace } from '../../engine/folder/files-state.ts';
 import type { ModelToOpen, OpenedModel, UnavailableModel } from '../../engine/protocol/messages.ts';
 import type { OpenResult } from './engine-process.ts';
 import { FolderRetries } from './folder-retries.ts';
+import { changedPart, filesOfModel } from './model-files.ts';
 
 export interface EngineModelsOptions {
   readonly models: readonly ModelToOpen[];
@@ -27,6 +29,8 @@ export interface EngineModelsOptions {
   readonly close: (ref: string) => void;
   /** A file of an open model was written in place. */
   readonly onWritten: (ref: string, path: string) => void;
+  /** An adapter of an open model has changed, and the model will be opened again. */
+  readonly onPartChanged: (ref: string, path: string) => void;
   /** Whether there is a memory budget. */
   readonly isLimited?: boolean;
 }
@@ -67,6 +71,8 @@ export class EngineModels {
   readonly #suspects = new Set<string>();
   /** Models that were open and not wanted at the last check. */
   #leaving: ReadonlySet<string> = new Set();
+  /** The files of models at the last check, where an adapter was not as when the model was opened. */
+  readonly #changing = new Map<string, FilesState>();
 
   constructor(options: EngineModelsOptions) {
     this.#options = options;
@@ -146,7 +152,7 @@ export class EngineModels {
 
   /** The models that should be open, for a new engine that will open them. */
   prepare(): Promise<Opening[]> {
-    return Promise.all(this.#target.map(async (model) => ({ model, files: await filesState(model.folder) })));
+    return Promise.all(this.#target.map(async (model) => ({ model, files: await filesOfModel(model) })));
   }
 
   /** A new engine has tried these models. */
@@ -261,18 +267,29 @@ export class EngineModels {
   /** A model without the place that it was opened from is not served. */
   async #checkOpenFiles(): Promise<void> {
     for (const [ref, from] of [...this.#openedFrom]) {
-      const path = await writtenInPlace(from.model.folder, from.files);
+      const written = await writtenInPlace(from.model.folder, from.files);
+      const changed = await this.#changedPart(ref, from);
       // Meanwhile a new engine may have opened the model again, or it may be closed.
-      if (path === undefined || this.#openedFrom.get(ref) !== from) continue;
+      if (this.#openedFrom.get(ref) !== from || (written ?? changed) === undefined) continue;
       this.#openedFrom.delete(ref);
-      this.#options.onWritten(ref, path);
+      if (written !== undefined) this.#options.onWritten(ref, written);
+      else if (changed !== undefined) this.#options.onPartChanged(ref, changed);
     }
+  }
+
+  /** A file that differs from check to check is still being written. */
+  async #changedPart(ref: string, { model, files }: Opening): Promise<string | undefined> {
+    const { path, now } = await changedPart(model, files);
+    const before = this.#changing.get(ref);
+    if (path === undefined) this.#changing.delete(ref);
+    else this.#changing.set(ref, now);
+    return before && isDeepStrictEqual(before, now) ? path : undefined;
   }
 
   async #check(ref: string): Promise<void> {
     const model = this.#wanted.find((each) => each.ref === ref);
     if (!model) return;
-    const files = await filesState(model.folder);
+    const files = await filesOfModel(model);
     // A new engine may have opened it meanwhile.
     if (!this.unavailable.some((each) => each.ref === ref)) return;
     if (!this.#retries.isDue(ref, files) || this.#opening.has(ref)) return;

@@ -46,6 +46,8 @@ const PAUSES = { firstMs: 1_000, maxMs: 30_000 };
 /** An engine that ran this long was healthy; the restart after it is immediate. */
 const HEALTHY_MS = 60_000;
 
+const PART_CHANGED =
+  'an adapter of an open model has changed; the model gets no more jobs and is opened again when its jobs have ended';
 const WRITTEN_IN_PLACE =
   'a file of an open model was written in place; the model gets no more jobs and is opened again when its jobs have ended';
 
@@ -65,7 +67,17 @@ export class EngineSupervisor {
     const open = (model: ModelToOpen): void => this.send({ type: 'open-model', model });
     const close = (ref: string): void => this.send({ type: 'close-model', ref });
     const onWritten = (model: string, path: string): void => log.error({ model, path }, WRITTEN_IN_PLACE);
-    this.models = new EngineModels({ models: engine.models, clock, log, open, close, onWritten, isLimited });
+    const onPartChanged = (model: string, path: string): void => log.info({ model, path }, PART_CHANGED);
+    this.models = new EngineModels({
+      models: engine.models,
+      clock,
+      log,
+      open,
+      close,
+      onWritten,
+      onPartChanged,
+      isLimited,
+    });
   }
 
   get isUp(): boolean {

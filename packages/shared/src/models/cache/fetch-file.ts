@@ -3,7 +3,14 @@ import { createHash } from 'node:crypto';
 import { rm } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { LehrError } from '../../base/errors.ts';
-import { beginDraft, checkSpace, type FetchOptions, fetchAll, makeFolder } from './fetch-model.ts';
+import {
+  beginDraft,
+  checkSpace,
+  chooseFile,
+  type FetchOptions,
+  fetchAll,
+  makeFolder,
+} from './fetch-model.ts';
 import { acquireLock } from './lock.ts';
 import { openRemote } from './open-remote.ts';
 import { checkPath } from './remote.ts';
@@ -23,7 +30,6 @@ export async function fetchFile(
 ): Promise<FetchedFile> {
   const { signal, onEvent } = options;
   checkPath(name);
-  const { source: text } = sourceFields(source);
   const digest = createHash('sha256').update(JSON.stringify([sourceFields(source), name]));
   const folder = `${place}-${digest.digest('hex').slice(0, 12)}`;
   await makeFolder(dirname(place));
@@ -32,9 +38,7 @@ export async function fetchFile(
     const held = AbortSignal.any([signal, lock.lost]);
     const remote = await openRemote(source, options);
     const listing = await remote.list(held, name);
-    const found = listing.files.find(({ path }) => path === name);
-    if (!found) throw new LehrError('not-found', `${text} has no file ${name}.`);
-    const file = { ...found, target: name };
+    const file = chooseFile(listing, { source, name });
     await beginDraft(folder, listing);
     await checkSpace(folder, [file]);
     await fetchAll(folder, [file], remote, listing, { ...options, signal: held });

@@ -5,7 +5,7 @@
 import { mkdir, readFile, rename, rm, statfs, writeFile } from 'node:fs/promises';
 import { isAbsolute, join } from 'node:path';
 import { LehrError } from '../../base/errors.ts';
-import type { ModelVersion, Registry } from '../registry.ts';
+import type { ModelVersion } from '../registry.ts';
 import { lockOf, PARTIAL } from './cache.ts';
 import { type ChosenFile, chooseFiles } from './choose-files.ts';
 import { DOWNLOAD_TIMES, type DownloadTimes, download, partOf, sizeOf } from './download.ts';
@@ -13,7 +13,16 @@ import { acquireLock } from './lock.ts';
 import { type Manifest, readManifest, writeManifest } from './manifest.ts';
 import { openRemote, type RemoteOptions } from './open-remote.ts';
 import { checkPath, type Listing, type Remote } from './remote.ts';
-import { parseSource, type SourceFields, sourceFields, sourceFolder } from './source.ts';
+import {
+  fileAddress,
+  type ModelSource,
+  parseSource,
+  parseTypedFile,
+  type SourceFields,
+  type SourceFile,
+  sourceFields,
+  sourceFolder,
+} from './source.ts';
 
 export interface FetchOptions extends RemoteOptions {
   /** The folder of the cache. */
@@ -44,15 +53,31 @@ const SPARE_BYTES = 256 * 1024 * 1024;
 /** In a folder that is not complete: the revision that its files belong to. */
 const REVISION_FILE = 'lehr-partial.json';
 
+/** What is fetched into one folder of the cache. */
+interface Wanted {
+  readonly source: ModelSource;
+  /** Of the folder. */
+  readonly name: string;
+  /** The one file that is wanted. */
+  readonly file?: string;
+}
+
+function wantedOf(fields: SourceFields): Wanted {
+  const file = fields.part && parseTypedFile(fields.source, fields.revision);
+  if (file)
+    return { source: file.source, name: sourceFolder(file.source, undefined, file.name), file: file.name };
+  const source = parseSource(fields);
+  return { source, name: sourceFolder(source, fields.variant) };
+}
+
 /** Where the model is, or will be. */
 export const cachedFolder = (cache: string, fields: SourceFields): string =>
-  join(cache, sourceFolder(parseSource(fields), fields.variant));
+  join(cache, wantedOf(fields).name);
 
 /** Resolves with the folder of the complete model. Rejects with a LehrError; what was fetched stays for the next attempt. */
 export async function fetchModel(fields: SourceFields, options: FetchOptions): Promise<FetchedModel> {
   const { cache, signal, onEvent } = options;
-  const source = parseSource(fields);
-  const name = sourceFolder(source, fields.variant);
+  const { source, name, file } = wantedOf(fields);
   const folder = join(cache, name);
   const present = await readManifest(folder);
   if (present) return { folder, manifest: present, isNew: false };
@@ -63,10 +88,9 @@ export async function fetchModel(fields: SourceFields, options: FetchOptions): P
     if (fetchedMeanwhile) return { folder, manifest: fetchedMeanwhile, isNew: false };
     const held = AbortSignal.any([signal, lock.lost]);
     const draft = join(cache, PARTIAL, name);
-    const manifest = await fillDraft(draft, fields, await openRemote(source, options), {
-      ...options,
-      signal: held,
-    });
+    const remote = await openRemote(source, options);
+    const content = { fields, source, file };
+    const manifest = await fillDraft(draft, content, remote, { ...options, signal: held });
     held.throwIfAborted();
     await rm(folder, { recursive: true, force: true });
     await rename(draft, folder);
@@ -78,12 +102,15 @@ export async function fetchModel(fields: SourceFields, options: FetchOptions): P
 
 async function fillDraft(
   draft: string,
-  fields: SourceFields,
+  { fields, source, file }: Pick<Wanted, 'source' | 'file'> & { readonly fields: SourceFields },
   remote: Remote,
   options: FetchOptions,
 ): Promise<Manifest> {
-  const listing = await remote.list(options.signal);
-  const { task, files } = chooseFiles(listing.files, fields.variant);
+  const listing = await remote.list(options.signal, file);
+  const { task, files } =
+    file === undefined
+      ? chooseFiles(listing.files, fields.variant)
+      : { task: 'diffusion' as const, files: [chooseFile(listing, { source, name: file })] };
   // Files that are not fetched may have any name.
   for (const { path, target } of files) {
     checkPath(path);
@@ -94,7 +121,7 @@ async function fillDraft(
   const digests = await fetchAll(draft, files, remote, listing, options);
   const manifest: Manifest = {
     schema: 1,
-    ...sourceFields(parseSource(fields)),
+    source: file === undefined ? sourceFields(source).source : fileAddress({ source, name: file }),
     revision: listing.revision,
     ...(fields.variant !== undefined && { variant: fields.variant }),
     task,
@@ -104,6 +131,13 @@ async function fillDraft(
   await rm(join(draft, REVISION_FILE), { force: true });
   await writeManifest(draft, manifest);
   return manifest;
+}
+
+/** Throws LehrError `not-found`. */
+export function chooseFile({ files }: Listing, { source, name }: SourceFile): ChosenFile {
+  const found = files.find(({ path }) => path === name);
+  if (!found) throw new LehrError('not-found', `${sourceFields(source).source} has no file ${name}.`);
+  return { ...found, target: name };
 }
 
 /** Files of another revision are removed: only a file's digest would tell them apart, and not every source names one. */
@@ -219,14 +253,3 @@ export function versionFolder(version: ModelVersion, { models, cache }: ModelPla
 /** A `path` of models.yaml: absolute, or relative to the file's folder. */
 export const fromModelsFile = (models: string, path: string): string =>
   isAbsolute(path) ? path : join(models, path);
-
-/** The names in the cache of all models that models.yaml names. */
-export const namesInCache = ({ models }: Registry): ReadonlySet<string> =>
-  new Set(
-    models.flatMap(({ versions }) =>
-      versions.flatMap((version) => {
-        const fields = sourceOf(version);
-        return fields ? [sourceFolder(parseSource(fields), fields.variant)] : [];
-      }),
-    ),
-  );

@@ -19,6 +19,8 @@ export interface SourceFields {
   readonly revision?: string | undefined;
   /** Which of several exports: `fp16` takes `unet/model.fp16.onnx` or `encoder_model_fp16.onnx`. */
   readonly variant?: string | undefined;
+  /** Set for what a model uses beside its folder. The source of an adapter is the address of a file. */
+  readonly part?: 'adapter' | undefined;
 }
 
 export const VARIANT = /^[a-z0-9][a-z0-9_]{0,31}$/i;
@@ -126,6 +128,12 @@ function decoded(text: string): string {
   }
 }
 
+/** The address of a file, as models.yaml has it. */
+export function fileAddress({ source, name }: SourceFile): string {
+  const { source: folder } = sourceFields(source);
+  return `${folder}${folder.endsWith('/') ? '' : '/'}${source.kind === 'https' ? encodeURIComponent(name) : name}`;
+}
+
 /** The `source:` and `revision:` of models.yaml. */
 export function sourceFields(source: ModelSource): Pick<SourceFields, 'source' | 'revision'> {
   switch (source.kind) {
@@ -157,12 +165,13 @@ export const slugOf = (name: string): string =>
     .slice(0, 48) || 'model';
 
 /**
- * The name of its folder in the cache. Another source, revision or variant has another folder, so a running engine never sees
+ * The name of its folder in the cache. Another source, revision, variant or file has another folder, so a running engine never sees
  * its files replaced.
  */
-export function sourceFolder(source: ModelSource, variant: string | undefined): string {
-  const text = JSON.stringify([sourceFields(source), variant ?? '']);
-  return `${sourceName(source)}-${createHash('sha256').update(text).digest('hex').slice(0, 12)}`;
+export function sourceFolder(source: ModelSource, variant: string | undefined, file?: string): string {
+  const text = JSON.stringify([sourceFields(source), variant ?? '', ...(file === undefined ? [] : [file])]);
+  const name = file === undefined ? sourceName(source) : slugOf(file.replace(/\.safetensors$/, ''));
+  return `${name}-${createHash('sha256').update(text).digest('hex').slice(0, 12)}`;
 }
 
 function invalid(text: string, why: string): LehrError {

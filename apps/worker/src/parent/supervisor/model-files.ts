@@ -1,0 +1,25 @@
+/** The files that a model is opened from: those of its folder, and those of its adapters wherever they are. */
+import { type FilesState, fileState, filesState } from '../../engine/folder/files-state.ts';
+import type { ModelToOpen } from '../../engine/protocol/messages.ts';
+
+/** By their paths below the folder; of parts, which may be in other folders, by absolute paths. */
+export async function filesOfModel(model: ModelToOpen): Promise<FilesState> {
+  const [files, parts] = await Promise.all([filesState(model.folder), partsOf(model)]);
+  return new Map([...files, ...parts]);
+}
+
+/** As of a file of a folder; "missing" where it is not there. */
+async function partsOf(model: ModelToOpen): Promise<FilesState> {
+  const { adapters = [] } = model.task === 'diffusion' ? model : {};
+  const states = adapters.map(async ({ path }) => [path, await fileState(path)] as const);
+  return new Map(await Promise.all(states));
+}
+
+/** The state of the parts now, and the path of one that is not as it was `before`. */
+export async function changedPart(
+  model: ModelToOpen,
+  before: FilesState,
+): Promise<{ readonly path: string | undefined; readonly now: FilesState }> {
+  const now = await partsOf(model);
+  return { path: [...now].find(([path, state]) => before.get(path) !== state)?.[0], now };
+}

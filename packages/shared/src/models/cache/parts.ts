@@ -1,0 +1,44 @@
+/** Where the files are that a model of models.yaml uses: those of its versions, and its adapters. */
+import { basename, join } from 'node:path';
+import type { DiffusionModelEntry, ModelEntry, Registry } from '../registry.ts';
+import { cachedFolder, fromModelsFile, type ModelPlaces, sourceOf } from './fetch-model.ts';
+import { parseTypedFile, type SourceFields } from './source.ts';
+
+type AdapterEntry = DiffusionModelEntry['adapters'][number];
+
+/** What to fetch; undefined for a file of the installation. */
+const adapterSource = ({ source, revision }: AdapterEntry): SourceFields | undefined =>
+  source === undefined ? undefined : { source, revision, part: 'adapter' };
+
+/** Where the file of an adapter is. One with a source may not be there yet. */
+export function adapterPath(adapter: AdapterEntry, { models, cache }: ModelPlaces): string {
+  const fields = adapterSource(adapter);
+  if (!fields) return fromModelsFile(models, adapter.path ?? '');
+  return join(cachedFolder(cache, fields), parseTypedFile(fields.source, fields.revision)?.name ?? '');
+}
+
+interface PartToFetch {
+  /** For people: `adapter NAME of MODEL`. */
+  readonly label: string;
+  readonly fields: SourceFields;
+}
+
+/** What a model uses beside the folders of its versions, as far as it has a source. */
+export const partsToFetch = (model: ModelEntry): PartToFetch[] =>
+  model.task !== 'diffusion'
+    ? []
+    : model.adapters.flatMap((adapter) => {
+        const fields = adapterSource(adapter);
+        return fields ? [{ label: `adapter ${adapter.name} of ${model.name}`, fields }] : [];
+      });
+
+/** The names in the cache of all that models.yaml names. */
+export const namesInCache = ({ models }: Registry): ReadonlySet<string> =>
+  new Set(
+    models.flatMap((model) =>
+      [
+        ...model.versions.flatMap((version) => sourceOf(version) ?? []),
+        ...partsToFetch(model).map(({ fields }) => fields),
+      ].map((fields) => basename(cachedFolder('', fields))),
+    ),
+  );
