@@ -120,15 +120,17 @@ export interface UnetInputNames {
 }
 
 /**
- * Finds the inputs of a UNet by what they are for. Optimum and diffusers' own scripts give them the names of diffusers; torch's
+ * Finds the inputs of a UNet, or of a ControlNet, by what they are for. Optimum and diffusers' own scripts give them the names of diffusers; torch's
  * dynamo exporter puts the name of a dictionary in front; other scripts choose other names.
  *
  * Throws LehrError `model-unavailable` when an input is missing, or is one that Lehr has no value for.
  */
-export function unetInputNames(inputs: readonly GraphInput[]): UnetInputNames {
-  const sample = required(inputs, 'sample', 'the latent, of rank 4', (rank) => rank === 4);
-  const timestep = required(inputs, 'timestep', 'of rank 0 or 1', (rank) => rank === 0 || rank === 1);
-  const text = required(inputs, 'encoder_hidden_states', 'of rank 3', (rank) => rank === 3);
+export function unetInputNames(inputs: readonly GraphInput[], graph = 'unet'): UnetInputNames {
+  const find = (name: string, wanted: string, isRank: (rank: number) => boolean): string =>
+    required(inputs, graph, name, wanted, isRank);
+  const sample = find('sample', 'the latent, of rank 4', (rank) => rank === 4);
+  const timestep = find('timestep', 'of rank 0 or 1', (rank) => rank === 0 || rank === 1);
+  const text = find('encoder_hidden_states', 'of rank 3', (rank) => rank === 3);
   const conditions = new Map(
     CONDITION_NAMES.flatMap((name): [ConditionName, string][] => {
       const own = named(inputs, name);
@@ -140,7 +142,7 @@ export function unetInputNames(inputs: readonly GraphInput[]): UnetInputNames {
   if (extra) {
     const known = [...REQUIRED, ...CONDITION_NAMES].join(', ');
     throw unusable(
-      `The unet graph wants an input "${extra.name}" that Lehr does not know. Export it with these inputs alone: ${known}.`,
+      `The ${graph} graph wants an input "${extra.name}" that Lehr does not know. Export it with these inputs alone: ${known}.`,
     );
   }
   return { sample, timestep, text, conditions };
@@ -149,6 +151,7 @@ export function unetInputNames(inputs: readonly GraphInput[]): UnetInputNames {
 /** By its name, or else as the only input of its rank. */
 function required(
   inputs: readonly GraphInput[],
+  graph: string,
   name: string,
   wanted: string,
   isRank: (rank: number) => boolean,
@@ -159,12 +162,13 @@ function required(
   if (alike.length === 1) return alike[0].name;
   const names = inputs.map((input) => input.name).join(', ');
   throw unusable(
-    `The unet graph has no input "${name}" (${wanted}; it has ${names}). Exporters leave out an argument that is a number and ` +
+    `The ${graph} graph has no input "${name}" (${wanted}; it has ${names}). Exporters leave out an argument that is a number and ` +
       `not a tensor, or that is not used: export with a tensor for each of ${REQUIRED.join(', ')}.`,
   );
 }
 
-const named = (inputs: readonly GraphInput[], name: string): GraphInput | undefined =>
+/** The input of this name, also behind that of a dictionary. */
+export const named = (inputs: readonly GraphInput[], name: string): GraphInput | undefined =>
   inputs.find((input) => input.name === name) ??
   inputs.find((input) => input.name.endsWith(`.${name}`) || input.name.endsWith(`_${name}`));
 

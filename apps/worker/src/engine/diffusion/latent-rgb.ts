@@ -6,7 +6,7 @@
 import type { Clock } from '@lehr/shared';
 import type { PictureSize } from '../values/resize.ts';
 import { SeededNoise } from './noise.ts';
-import type { LatentSize } from './unet.ts';
+import type { LatentSize } from './row-feeds.ts';
 import type { Vae } from './vae.ts';
 
 interface Thumbnail {

@@ -2,8 +2,9 @@
  * Inpainting with a UNet for text to image, as in diffusers' StableDiffusionInpaintPipeline: the part of the latent outside of the mask
  * is put back after each step, as the picture has it at the level of noise that the next call reads.
  */
+
+import type { LatentSize } from './row-feeds.ts';
 import type { LatentLevel } from './samplers/sampler.ts';
-import type { LatentSize } from './unet.ts';
 
 const WHITE = 255;
 

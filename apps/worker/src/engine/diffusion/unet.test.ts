@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { type TinyDiffusionOptions, writeTinyDiffusion } from '@lehr/demo-models';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { onnxRuntime } from '../runtime/onnx.ts';
-import { checkUnet } from './folder/load-unet.ts';
+import { checkRows } from './folder/load-unet.ts';
 import { rewireTimestep } from './folder/rewire-unet.ts';
 import { Unet, type UnetConfig, type UnetRow } from './unet.ts';
 
@@ -69,7 +69,7 @@ test.each(variants)(
 
 test('The check at load finds no difference on a rewired graph, and an effect of the timestep', async () => {
   const unet = await openUnet();
-  const { difference, effect } = await checkUnet(unet, SIZE, 77);
+  const { difference, effect } = await checkRows(unet, SIZE, 77);
   expect(difference).toBeLessThanOrEqual(1e-6);
   expect(effect).toBeGreaterThan(0.05);
 });

@@ -5,8 +5,8 @@ import type { RuntimeSession } from '../runtime/runtime.ts';
 import { FLOAT_TYPES, type FloatType, findBadRows, floatTensor, floatValues } from '../runtime/tensor.ts';
 import type { PictureSize } from '../values/resize.ts';
 import { isMasked } from './masked-latent.ts';
+import type { LatentSize } from './row-feeds.ts';
 import type { DrawNoise } from './samplers/sampler.ts';
-import type { LatentSize } from './unet.ts';
 import type { VaeConfig } from './vae.ts';
 
 /** The distribution of the latents of a picture, scaled as the UNet has them; each `[channels, height, width]` of the latent. */

@@ -15,10 +15,11 @@ import type {
 import type { PictureSize } from '../../values/resize.ts';
 import type { Conditioning } from '../conditioning.ts';
 import { MAX_CHUNKS } from '../prompt-chunks.ts';
+import type { LatentSize } from '../row-feeds.ts';
 import type { SchedulerConfig } from '../scheduler-config.ts';
 import type { PromptEncoder } from '../text-encoder.ts';
 import type { ClipTokenizer } from '../tokenizer.ts';
-import type { LatentSize, Unet } from '../unet.ts';
+import type { Unet } from '../unet.ts';
 import { openVae, type Vae, type VaeConfig } from '../vae.ts';
 import { type DiffusionConfig, readDiffusionConfig } from './diffusion-config.ts';
 import { loadUnet } from './load-unet.ts';

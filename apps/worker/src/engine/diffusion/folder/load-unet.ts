@@ -1,16 +1,39 @@
-/** Loads a UNet so that each row can have its own timestep; where that is impossible, loads it aligned, with the reason. */
-import type { InferenceRuntime, LoadOptions, RuntimeSession } from '../../runtime/runtime.ts';
+/** Loads a UNet or a ControlNet so that each row can have its own timestep; where that is impossible, loads it aligned, with the reason. */
+import type { Batching, InferenceRuntime, LoadOptions, RuntimeSession } from '../../runtime/runtime.ts';
 import { largestDifference } from '../../runtime/tensor.ts';
-import { type LatentSize, Unet, type UnetConfig, type UnetRow } from '../unet.ts';
+import type { ConditionName } from '../conditioning.ts';
+import type { FedRow, LatentSize } from '../row-feeds.ts';
+import { Unet, type UnetConfig } from '../unet.ts';
 import { rewireTimestep, type UnetRewrite, withRewrites } from './rewire-unet.ts';
 
-interface UnetPlan extends UnetConfig {
+interface RowsPlan {
   /** Latent size of the check at load, when the graph fixes none. */
   readonly probe: LatentSize;
   /** Tokens of a prompt embedding. */
   readonly tokens: number;
   /** Made beside that of the timestep, in this order. */
   readonly rewrites?: readonly UnetRewrite[];
+  /** Names of inputs that it may have beside those of a UNet. */
+  readonly beside?: readonly string[];
+}
+
+/** The sizes of what a graph reads of a row. */
+interface RowSizes {
+  readonly inputChannels: number;
+  readonly embeddingDim: number;
+  readonly conditions: ReadonlyMap<ConditionName, number>;
+}
+
+/** A graph that computes something for each row. */
+interface RowModel extends RowSizes {
+  readonly fixedRows: number | undefined;
+  sizeOr(size: LatentSize): LatentSize;
+  results(rows: readonly FedRow[], size: LatentSize): Promise<Float32Array[]>;
+}
+
+interface Loaded<Model> {
+  readonly model: Model;
+  readonly session: RuntimeSession;
 }
 
 export interface LoadedUnet {
@@ -18,39 +41,53 @@ export interface LoadedUnet {
   readonly session: RuntimeSession;
 }
 
+/** As `loadRows`. */
+export async function loadUnet(
+  path: string,
+  plan: RowsPlan & UnetConfig,
+  runtime: InferenceRuntime,
+  options: LoadOptions,
+): Promise<LoadedUnet> {
+  const make = (session: RuntimeSession, batching: Batching) => new Unet(session, batching, plan);
+  const { model, session } = await loadRows(path, make, plan, runtime, options);
+  return { unet: model, session };
+}
+
 /**
  * Rewires, loads and checks; when any of these fails, loads the file as it is in aligned mode, with the reason. Throws
  * LehrError `model-unavailable` when that fails too.
  */
-export async function loadUnet(
+async function loadRows<Model extends RowModel>(
   path: string,
-  plan: UnetPlan,
+  make: (session: RuntimeSession, batching: Batching) => Model,
+  plan: RowsPlan,
   runtime: InferenceRuntime,
   options: LoadOptions,
-): Promise<LoadedUnet> {
-  const attempt = await loadPerRow(path, plan, runtime, options);
+): Promise<Loaded<Model>> {
+  const attempt = await loadPerRow(path, make, plan, runtime, options);
   if (!('reason' in attempt)) return attempt;
   const session = await runtime.load(withRewrites(path, plan.rewrites ?? []), options);
-  const unet = new Unet(session, { mode: 'aligned', reason: attempt.reason }, plan);
-  const size = latentSize(session, plan);
-  await unet.predict([probeRow(unet, size, plan.tokens, 1)], size);
-  return { unet, session };
+  const model = make(session, { mode: 'aligned', reason: attempt.reason });
+  const size = model.sizeOr(plan.probe);
+  await model.results([probeRow(model, size, plan.tokens, 1)], size);
+  return { model, session };
 }
 
-async function loadPerRow(
+async function loadPerRow<Model extends RowModel>(
   path: string,
-  plan: UnetPlan,
+  make: (session: RuntimeSession, batching: Batching) => Model,
+  plan: RowsPlan,
   runtime: InferenceRuntime,
   options: LoadOptions,
-): Promise<LoadedUnet | { readonly reason: string }> {
+): Promise<Loaded<Model> | { readonly reason: string }> {
   let session: RuntimeSession | undefined;
   try {
-    const loaded = await loadRewired(path, plan.rewrites ?? [], runtime, options);
+    const loaded = await loadRewired(path, plan, runtime, options);
     if ('reason' in loaded) return loaded;
     session = loaded.session;
-    const unet = new Unet(session, { mode: 'rows' }, plan);
-    const problem = await findProblem(unet, session, plan);
-    if (problem === undefined) return { unet, session };
+    const model = make(session, { mode: 'rows' });
+    const problem = await findProblem(model, session, plan);
+    if (problem === undefined) return { model, session };
     await session.close();
     return { reason: problem };
   } catch (error) {
@@ -64,14 +101,14 @@ async function loadPerRow(
 /** A separate function, so that the rewritten bytes can be freed as soon as the session is loaded. */
 async function loadRewired(
   path: string,
-  rewrites: readonly UnetRewrite[],
+  { rewrites = [], beside = [] }: RowsPlan,
   runtime: InferenceRuntime,
   options: LoadOptions,
 ): Promise<{ readonly session: RuntimeSession } | { readonly reason: string }> {
   // What `lehr models prepare` keeps has none of them.
   const kept = rewrites.length === 0 ? await runtime.rewired?.(path) : undefined;
   if (kept) return { session: await runtime.load({ path, bytes: kept }, options) };
-  const rewiring = rewireTimestep(path, rewrites);
+  const rewiring = rewireTimestep(path, rewrites, beside);
   switch (rewiring.outcome) {
     case 'impossible':
       return { reason: rewiring.reason };
@@ -88,14 +125,18 @@ const STRICT = { absolute: 1e-5, share: 1e-3 };
 const LENIENT = { absolute: 1e-5, share: 0.05 };
 
 /** Undefined when each row keeps its own timestep. */
-async function findProblem(unet: Unet, session: RuntimeSession, plan: UnetPlan): Promise<string | undefined> {
-  const size = latentSize(session, plan);
-  if (unet.fixedRows === 1) {
+async function findProblem(
+  model: RowModel,
+  session: RuntimeSession,
+  plan: RowsPlan,
+): Promise<string | undefined> {
+  const size = model.sizeOr(plan.probe);
+  if (model.fixedRows === 1) {
     // A run of one row cannot mix rows up; this run only shows that the graph works.
-    await unet.predict([probeRow(unet, size, plan.tokens, 1)], size);
+    await model.results([probeRow(model, size, plan.tokens, 1)], size);
     return undefined;
   }
-  const { difference, effect } = await checkUnet(unet, size, plan.tokens);
+  const { difference, effect } = await checkRows(model, size, plan.tokens);
   const isExact = session.provider === 'cpu' && session.inputs.every(({ type }) => type !== 'float16');
   const { absolute, share } = isExact ? STRICT : LENIENT;
   const tolerance = Math.max(absolute, share * effect);
@@ -103,19 +144,10 @@ async function findProblem(unet: Unet, session: RuntimeSession, plan: UnetPlan):
   return `rows at different timesteps disturb each other: they differ by ${difference}, at most ${tolerance} allowed`;
 }
 
-/** The latent size that the graph fixes, else the plan's. */
-function latentSize(session: RuntimeSession, { probe }: UnetPlan): LatentSize {
-  const [height, width] = session.inputs.find(({ dims }) => dims.length === 4)?.dims.slice(2) ?? [];
-  return {
-    height: typeof height === 'number' ? height : probe.height,
-    width: typeof width === 'number' ? width : probe.width,
-  };
-}
-
 /** Far apart, whole numbers, and inside every noise schedule of 1000 timesteps. */
 const TIMESTEPS = [901, 21];
 
-interface UnetCheck {
+interface RowsCheck {
   /** The largest difference between a row's result in a batch and alone. */
   readonly difference: number;
   /** The largest difference that the timestep alone makes: how large `difference` would be if the graph mixed the rows up. */
@@ -128,29 +160,27 @@ interface UnetCheck {
  *
  * Both rows have the same latent and prompt: they differ in nothing but the timestep.
  */
-export async function checkUnet(unet: Unet, size: LatentSize, tokens: number): Promise<UnetCheck> {
-  const rows = TIMESTEPS.map((timestep) => probeRow(unet, size, tokens, timestep));
-  const together = await predictionsOf(unet, rows, size);
+export async function checkRows(model: RowModel, size: LatentSize, tokens: number): Promise<RowsCheck> {
+  const rows = TIMESTEPS.map((timestep) => probeRow(model, size, tokens, timestep));
+  const together = await model.results(rows, size);
   const alone: Float32Array[] = [];
-  for (const row of rows) alone.push(...(await predictionsOf(unet, [row], size)));
+  for (const row of rows) alone.push(...(await model.results([row], size)));
   return {
     difference: Math.max(...rows.map((_, i) => largestDifference(together[i], alone[i]))),
     effect: largestDifference(alone[0], alone[1]),
   };
 }
 
-/** Copies, which later runs leave alone. */
-const predictionsOf = async (
-  unet: Unet,
-  rows: readonly UnetRow[],
-  size: LatentSize,
-): Promise<Float32Array[]> => (await unet.predict(rows, size)).rows.map((prediction) => prediction.slice());
-
 /** A row of synthetic values. */
-export const probeRow = (unet: Unet, size: LatentSize, tokens: number, timestep: number): UnetRow => ({
-  latent: wave(unet.inputChannels * size.height * size.width),
-  promptEmbedding: wave(tokens * unet.embeddingDim),
-  conditions: Object.fromEntries([...unet.conditions].map(([name, length]) => [name, wave(length)])),
+export const probeRow = (
+  { inputChannels, embeddingDim, conditions }: RowSizes,
+  size: LatentSize,
+  tokens: number,
+  timestep: number,
+): FedRow => ({
+  latent: wave(inputChannels * size.height * size.width),
+  promptEmbedding: wave(tokens * embeddingDim),
+  conditions: Object.fromEntries([...conditions].map(([name, length]) => [name, wave(length)])),
   timestep,
 });
 

@@ -20,7 +20,7 @@ import {
 import { toLehrError } from '@lehr/shared';
 import { weightsPlace } from '../../runtime/external-data.ts';
 import type { GraphSource } from '../../runtime/runtime.ts';
-import { type UnetInputNames, unetInputNames } from '../conditioning.ts';
+import { named, type UnetInputNames, unetInputNames } from '../conditioning.ts';
 
 /** A further change of the graph, such as inputs for what rows may have beside latent and prompt; made in place, before it is loaded. */
 export type UnetRewrite = (stored: StoredModel) => void;
@@ -34,12 +34,17 @@ export type Rewiring =
 
 /**
  * Rewrites the graph part of the file in memory; writes no file, and reads no weights: `bytes` refers to those inside the file too.
- * Only of a link are they copied. Throws when the file is not an ONNX model, and what a further rewrite throws.
+ * Only of a link are they copied. `beside`: names of inputs that it may have beside those of a UNet. Throws when the file is not an ONNX model,
+ * and what a further rewrite throws.
  */
-export function rewireTimestep(path: string, rewrites: readonly UnetRewrite[] = []): Rewiring {
+export function rewireTimestep(
+  path: string,
+  rewrites: readonly UnetRewrite[] = [],
+  beside: readonly string[] = [],
+): Rewiring {
   return withFileSource(path, (source) => {
     const stored = readStoredModel(source);
-    const plan = planRewiring(stored);
+    const plan = planRewiring(stored, beside);
     if (plan.outcome === 'impossible') return plan;
     if (plan.outcome === 'as-is' && rewrites.length === 0) return plan;
     const lifts = plan.outcome === 'possible' ? plan.lifts : [];
@@ -70,11 +75,11 @@ interface PossibleRewiring {
 }
 
 /** Changes nothing. */
-function planRewiring({
-  graph,
-  initializers,
-}: StoredModel): PossibleRewiring | Exclude<Rewiring, { outcome: 'rewired' }> {
-  const names = inputNames(graph, initializers);
+function planRewiring(
+  { graph, initializers }: StoredModel,
+  beside: readonly string[],
+): PossibleRewiring | Exclude<Rewiring, { outcome: 'rewired' }> {
+  const names = inputNames(graph, initializers, beside);
   if ('reason' in names) return impossible(names.reason);
   const batch = dimsOf(inputNamed(graph, names.sample))?.[0];
   const timestep = inputNamed(graph, names.timestep);
@@ -116,12 +121,16 @@ const impossible = (reason: string): { outcome: 'impossible'; reason: string } =
 function inputNames(
   graph: GraphProto,
   initializers: readonly StoredTensor[],
+  beside: readonly string[],
 ): UnetInputNames | { readonly reason: string } {
   // Files of old opsets list their weights among the inputs.
   const weights = new Set(initializers.map(({ tensor }) => tensor.name));
-  const inputs = (graph.input ?? []).filter(({ name }) => !weights.has(name));
+  const inputs = (graph.input ?? [])
+    .filter(({ name }) => !weights.has(name))
+    .map((input) => ({ name: input.name ?? '', rank: dimsOf(input)?.length }));
+  const others = beside.map((name) => named(inputs, name));
   try {
-    return unetInputNames(inputs.map((input) => ({ name: input.name ?? '', rank: dimsOf(input)?.length })));
+    return unetInputNames(inputs.filter((input) => !others.includes(input)));
   } catch (error) {
     return { reason: toLehrError(error, 'model-unavailable').message };
   }

@@ -17,7 +17,8 @@ import type { Batching } from '../../runtime/runtime.ts';
 import type { LatentRgb } from '../latent-rgb.ts';
 import type { NoisePredictions } from '../model-output.ts';
 import type { NoiseDrawer } from '../noise.ts';
-import type { LatentSize, UnetRow } from '../unet.ts';
+import type { LatentSize } from '../row-feeds.ts';
+import type { UnetRow } from '../unet.ts';
 import { chooseBatch } from './choose-batch.ts';
 import type { LaneSample } from './lane-sample.ts';
 
