@@ -49,6 +49,16 @@ export interface DiffusersCase {
   readonly mask?: string;
   readonly promptSyntax?: DiffusionSample['promptSyntax'];
   readonly clipSkip?: number;
+  /** Of the folder `adapters` of the fixture. */
+  readonly adapters?: readonly { readonly name: string; readonly scale: number }[];
+  /** Of the folder `controls` of the fixture; `image` is a file of it. */
+  readonly control?: readonly {
+    readonly name: string;
+    readonly image: string;
+    readonly scale?: number;
+    readonly start?: number;
+    readonly end?: number;
+  }[];
 }
 
 /** The final latent of diffusers for `fixture/case`. */
@@ -136,7 +146,7 @@ const pixelsOf = async (path: string, channels: 1 | 3 = 3): Promise<Uint8Array> 
  */
 export async function sampleOf(
   model: DiffusionModel,
-  { image: file, latent: from, mask: maskFile, hires, ...each }: DiffusersCase,
+  { image: file, latent: from, mask: maskFile, hires, control, ...each }: DiffusersCase,
   folder = '',
   latentOf: LatentOf = latentOfFixture,
 ): Promise<LaneSample> {
@@ -161,6 +171,7 @@ export async function sampleOf(
     ...(each.denoising_start && { denoisingStart: each.denoising_start }),
     ...(each.denoising_end && { denoisingEnd: each.denoising_end }),
     ...(mask && { mask }),
+    ...(control && { controls: await Promise.all(control.map((use) => controlOf(use, folder))) }),
   };
   const sample = new LaneSample(request, model.schedulerConfig, shape, 0, model.conditioning);
   if (image) {
@@ -169,6 +180,13 @@ export async function sampleOf(
   }
   sample.prompt.setEmbeddings(await model.textEncoder.encode(sample.prompt.texts));
   return sample;
+}
+
+async function controlOf(
+  { name, image, scale = 1, start = 0, end = 1 }: NonNullable<DiffusersCase['control']>[number],
+  folder: string,
+): Promise<NonNullable<DiffusionSample['controls']>[number]> {
+  return { name, scale, start, end, pixels: await pixelsOf(join(folder, image)) };
 }
 
 /** The second pass of a case, with its picture and mask at that size where it has one. */

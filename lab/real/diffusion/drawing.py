@@ -13,6 +13,8 @@ from diffusers import DDIMScheduler, DPMSolverMultistepScheduler, EulerAncestral
 from diffusers import UniPCMultistepScheduler
 from PIL import Image
 
+import adapter_files
+import control_files
 import prompt_states
 
 SAMPLERS = {
@@ -37,6 +39,8 @@ def write_files(folder: Path, cases) -> None:
         write_outpainting(folder, side)
     if any("hires" in each and "mask" in each for each in cases):
         write_larger(folder, 2 * side)
+    if any("control" in each for each in cases):
+        write_controls(folder, side, {control["image"] for each in cases for control in each.get("control", [])})
 
 
 def write_input(path: Path, side: int) -> None:
@@ -69,6 +73,16 @@ def write_larger(folder: Path, side: int) -> None:
     """Picture and mask at the size of a second pass. diffusers reads no grey of a mask."""
     for name, kernel in (("input.png", Image.LANCZOS), ("mask.png", Image.NEAREST)):
         Image.open(folder / name).resize((side, side), kernel).save(folder / f"large-{name}")
+
+
+def write_controls(folder: Path, side: int, wanted: set) -> None:
+    """What ControlNets read: white lines on black, and a depth, near in the middle."""
+    y, x = numpy.mgrid[0:side, 0:side] / side
+    distance = numpy.hypot(x - 0.6, y - 0.4)
+    lines = (abs(distance - 0.25) < 0.02) | (abs(x - y - 0.3) < 0.02)
+    for file, picture in (("edges.png", lines), ("depth.png", numpy.clip(1 - distance, 0, 1))):
+        if file in wanted:
+            Image.fromarray((255 * picture).astype("uint8")).convert("RGB").save(folder / file)
 
 
 def second_call(pipeline, first, hires, arguments):
@@ -111,8 +125,11 @@ def quiet(pipeline):
     return pipeline
 
 
-def draw(pipeline, each, config, folder: Path, latent_file=None, at_step=lambda: None):
-    """The final latent and the picture. `config` is the schedule's own; `latent_file` finds the latent that a case begins at, by its name."""
+def draw(pipeline, each, config, folder: Path, latent_file=None, at_step=lambda: None, controls=None):
+    """The final latent and the picture.
+
+    `config` is the schedule's own; `latent_file` finds the latent that a case begins at, by its name; `controls` are ControlNets by their names.
+    """
     own = pipeline.scheduler
     pipeline.scheduler = SAMPLERS[each["sampler"]](config) if each["sampler"] in SAMPLERS else own
     arguments = dict(num_inference_steps=each["steps"], guidance_scale=each["guidance"], **prompt_of(pipeline, each),
@@ -133,6 +150,10 @@ def draw(pipeline, each, config, folder: Path, latent_file=None, at_step=lambda:
         drawer = AutoPipelineForImage2Image.from_pipe(pipeline)
     elif "latent" not in each:
         start.update(size)
+    if "control" in each:
+        drawer, name = control_files.pipeline_of(pipeline, each, controls)
+        start.update(control_files.arguments(each, name, lambda file: Image.open(folder / file)), **size)
+    start.update(adapter_files.use(pipeline, each))
     kept = []
 
     def keep(_pipeline, _step, _timestep, values):

@@ -11,6 +11,7 @@ the cases of the base whose pictures this fixture must draw too. A case with an 
 second call at a larger size. `whole.safetensors` and `unet.safetensors` are other weights for the graphs of the base.
 """
 
+import contextlib
 import gzip
 import json
 import shutil
@@ -21,131 +22,22 @@ from pathlib import Path
 import torch
 from optimum.exporters.onnx import main_export
 
+import adapter_files
+import control_files
 import drawing
 import dynamo_exports
 import pipelines
 import prompt_states
 import torch_exports
 import weight_files
+from fixture_cases import (
+    PLAIN, TURBO, LCM, SDXL, IMAGE_TO_IMAGE, LCM_IMAGE, SDXL_IMAGE, INPAINT, OWN_INPAINT, SDXL_INPAINT,
+    OWN_XL_INPAINT, REFINER, WINDOW, REFINER_WINDOW, REFINER_INPAINT, MASKED_HIRES, OWN_MASKED_HIRES, HIRES,
+    SDXL_HIRES, ADAPTERS, SDXL_ADAPTERS, CONTROL, SDXL_CONTROL,
+)
 
 OUT = Path(__file__).parent / "fixtures"
 SIDE = 64
-
-
-def case(name, sampler, steps, guidance, seed, prompt="a red circle", negative=None, **size):
-    return dict(name=name, prompt=prompt, negative_prompt=negative, sampler=sampler, steps=steps, guidance=guidance,
-                seed=seed, **size)
-
-
-PLAIN = [
-    case("guided", None, 6, 7.5, 1),
-    case("negative", "euler", 5, 4.0, 2, negative="blue, blurred"),
-    case("unguided", "ddim", 4, 1.0, 3),
-    case("karras", "dpmpp_2m_karras", 7, 6.0, 4, prompt="Two GREEN squares, 5 px apart"),
-]
-TURBO = [
-    case("one-step", None, 1, 0.0, 1),
-    case("four-steps", None, 4, 0.0, 2, prompt="a cat"),
-]
-LCM = [
-    case("four-steps", "lcm", 4, 8.5, 1),
-    case("one-step", "lcm", 1, 8.5, 2),
-    case("eight-steps", "lcm", 8, 1.0, 3, prompt="a cat"),
-]
-SDXL = [
-    case("guided", None, 5, 5.0, 1),
-    case("negative", "euler_a", 4, 7.0, 2, negative="blue, blurred"),
-    case("unguided", "ddim", 3, 1.0, 3),
-    case("cropped", "unipc", 4, 5.0, 4, original_size=[32, 48], crops_coords_top_left=[8, 16], target_size=[128, 64]),
-]
-# diffusers makes `steps * strength` steps of these.
-IMAGE_TO_IMAGE = [
-    case("guided", None, 6, 7.5, 1, image="input.png", strength=0.7),
-    case("negative", "euler", 5, 4.0, 2, negative="blue, blurred", image="input.png", strength=0.4),
-    case("unguided", "ddim", 4, 1.0, 3, image="input.png", strength=0.5),
-    case("ancestral", "euler_a", 4, 5.0, 4, prompt="a cat", image="input.png", strength=1.0),
-]
-LCM_IMAGE = [
-    case("four-steps-image", "lcm", 4, 8.5, 1, image="input.png", strength=0.5),
-    case("three-steps-image", "lcm", 3, 8.5, 2, prompt="a cat", image="input.png", strength=0.9),
-]
-SDXL_IMAGE = [
-    case("guided-image", None, 10, 5.0, 1, image="input.png", strength=0.3),
-    case("cropped-image", "dpmpp_2m_karras", 6, 5.0, 4, negative="blue", image="input.png", strength=0.5,
-         original_size=[32, 48], crops_coords_top_left=[8, 16], target_size=[128, 64]),
-]
-MASKED = dict(image="input.png", mask="mask.png")
-INPAINT = [
-    case("masked", None, 6, 7.5, 1, **MASKED, strength=0.7),
-    case("masked-euler", "euler", 5, 4.0, 2, negative="blue, blurred", **MASKED, strength=0.75),
-    case("masked-unguided", "ddim", 4, 1.0, 3, **MASKED, strength=1.0),
-    case("masked-ancestral", "euler_a", 4, 5.0, 4, prompt="a cat", **MASKED, strength=1.0),
-    case("masked-karras", "dpmpp_2m_karras", 6, 5.0, 5, **MASKED, strength=0.6),
-    case("masked-unipc", "unipc", 6, 5.0, 6, **MASKED, strength=0.5),
-    case("outpainted", "euler", 6, 5.0, 7, image="wide.png", mask="around.png", strength=0.75),
-]
-OWN_INPAINT = [
-    case("guided", None, 6, 7.5, 1, **MASKED, strength=1.0),
-    case("negative", "euler", 5, 4.0, 2, negative="blue, blurred", **MASKED, strength=0.6),
-    case("unguided", "ddim", 4, 1.0, 3, **MASKED, strength=0.75),
-    case("ancestral", "euler_a", 4, 5.0, 4, prompt="a cat", **MASKED, strength=1.0),
-]
-SDXL_INPAINT = [
-    case("masked", None, 8, 5.0, 1, **MASKED, strength=0.5),
-    case("masked-ancestral", "euler_a", 4, 7.0, 2, negative="blue, blurred", **MASKED, strength=1.0),
-    case("masked-base", None, 10, 5.0, 3, **MASKED, strength=1.0, denoising_end=0.7),
-    case("masked-base-ancestral", "euler_a", 8, 5.0, 4, **MASKED, strength=0.9, denoising_end=0.6),
-    case("masked-base-ddim", "ddim", 9, 5.0, 5, negative="blue", **MASKED, strength=1.0, denoising_end=0.6),
-    # A picture is encoded, and only what is kept gets noise.
-    case("masked-middle", "ddim", 10, 5.0, 6, **MASKED, denoising_start=0.5, denoising_end=0.9),
-]
-OWN_XL_INPAINT = [
-    case("guided", None, 5, 5.0, 1, **MASKED, strength=1.0),
-    case("ancestral", "euler_a", 5, 7.0, 2, negative="blue, blurred", **MASKED, strength=0.6),
-]
-REFINER = [
-    case("guided", None, 10, 5.0, 1, image="input.png", strength=0.3),
-    case("negative", "ddim", 6, 7.0, 2, negative="blue, blurred", image="input.png", strength=0.5),
-    case("unguided", "euler_a", 5, 1.0, 3, image="input.png", strength=0.8),
-    case("cropped", "unipc", 6, 5.0, 4, image="input.png", strength=0.5, original_size=[32, 48],
-         crops_coords_top_left=[8, 16]),
-]
-# The base stops early, and the refiner goes on with its latent.
-WINDOW = [
-    case("base", None, 10, 5.0, 1, denoising_end=0.8),
-    case("base-ancestral", "euler_a", 8, 5.0, 2, negative="blue, blurred", denoising_end=0.6),
-    case("base-karras", "dpmpp_2m_karras", 9, 6.0, 3, prompt="a cat", denoising_end=0.7),
-]
-REFINER_WINDOW = [
-    case("refined", None, 10, 5.0, 1, latent="sdxl-window/base", denoising_start=0.8),
-    case("refined-ancestral", "euler_a", 8, 5.0, 2, negative="blue, blurred", latent="sdxl-window/base-ancestral",
-         denoising_start=0.6),
-    case("refined-karras", "dpmpp_2m_karras", 9, 6.0, 3, prompt="a cat", latent="sdxl-window/base-karras", denoising_start=0.7),
-    # A picture is encoded, and no noise is added to it either.
-    case("middle", "ddim", 10, 5.0, 4, image="input.png", denoising_start=0.5, denoising_end=0.9),
-]
-REFINER_INPAINT = [
-    case("masked", None, 10, 5.0, 3, latent="sdxl-inpaint/masked-base", mask="mask.png", denoising_start=0.7),
-    case("masked-ancestral", "euler_a", 8, 5.0, 4, latent="sdxl-inpaint/masked-base-ancestral", mask="mask.png",
-         denoising_start=0.6),
-    case("masked-ddim", "ddim", 9, 5.0, 5, negative="blue", latent="sdxl-inpaint/masked-base-ddim", mask="mask.png",
-         denoising_start=0.6),
-]
-MASKED_HIRES = [
-    case("masked-latent", None, 6, 7.5, 1, **MASKED, strength=0.8, hires=dict(scale=2, steps=5, strength=0.7, upscaler="latent")),
-    case("masked-lanczos", "euler_a", 5, 4.0, 2, negative="blue, blurred", **MASKED, strength=1.0,
-         hires=dict(scale=2, steps=6, strength=0.5, upscaler="lanczos")),
-]
-OWN_MASKED_HIRES = [
-    case("masked-latent", "euler_a", 5, 5.0, 1, **MASKED, strength=1.0, hires=dict(scale=2, steps=5, strength=0.7, upscaler="latent")),
-    case("masked-lanczos", "ddim", 5, 4.0, 2, **MASKED, strength=0.8, hires=dict(scale=2, steps=6, strength=0.5, upscaler="lanczos")),
-]
-HIRES = [
-    case("latent", None, 6, 7.5, 1, hires=dict(scale=2, steps=5, strength=0.7, upscaler="latent")),
-    case("lanczos", "euler_a", 5, 4.0, 2, negative="blue, blurred",
-         hires=dict(scale=2, steps=6, strength=0.5, upscaler="lanczos")),
-]
-SDXL_HIRES = [case("latent", None, 5, 5.0, 1, hires=dict(scale=2, steps=4, strength=0.75, upscaler="latent"))]
 
 
 def expected_latent(name: str) -> Path:
@@ -154,12 +46,12 @@ def expected_latent(name: str) -> Path:
     return OUT / fixture / "expected" / f"{each}.latent.f32"
 
 
-def record(pipeline, cases, folder: Path) -> None:
+def record(pipeline, cases, folder: Path, controls=None) -> None:
     # From the file: a config in memory hides which of its values are defaults of its class.
     config = json.loads((folder / "scheduler/scheduler_config.json").read_text())
     (folder / "expected").mkdir(parents=True, exist_ok=True)
     for each in cases:
-        latent, picture = drawing.draw(pipeline, each, config, folder, expected_latent)
+        latent, picture = drawing.draw(pipeline, each, config, folder, expected_latent, controls=controls)
         drawing.save(latent, picture, folder / "expected" / each["name"])
         print(folder.name, each["name"], "latent std", float(torch.as_tensor(latent).std()))
 
@@ -183,7 +75,7 @@ def compress(folder: Path) -> None:
         if isinstance(content, dict) and content.pop("_name_or_path", None) is not None:
             # The path of a temporary folder.
             file.write_text(json.dumps(content, indent=1) + "\n")
-    for file in [*folder.rglob("*.onnx"), *folder.rglob("*.data"), *folder.rglob("*.onnx_data")]:
+    for file in [each for kind in ("onnx", "data", "onnx_data", "safetensors") for each in folder.rglob(f"*.{kind}")]:
         with gzip.GzipFile(f"{file}.gz", "wb", 9, mtime=0) as out:
             out.write(file.read_bytes())
         file.unlink()
@@ -214,7 +106,7 @@ def no_export(_pipeline, _folder: Path) -> None:
     """For a fixture whose bases have all graphs."""
 
 
-def save(name, pipeline, cases, sampler, base=None, export=optimum_export) -> None:
+def save(name, pipeline, cases, sampler, base=None, export=optimum_export, controls=None) -> None:
     folder = OUT / name
     shutil.rmtree(folder, ignore_errors=True)
     cases = [{**each, "width": SIDE, "height": SIDE} for each in cases]
@@ -232,7 +124,7 @@ def save(name, pipeline, cases, sampler, base=None, export=optimum_export) -> No
                 shutil.copytree(source, folder / part) if source.is_dir() else shutil.copy(source, folder / part)
     else:
         export(pipeline, folder)
-    record(pipeline, cases, folder)
+    record(pipeline, cases, folder, controls)
     named = [{**each, "sampler": each["sampler"] or sampler} for each in cases]
     (folder / "cases.json").write_text(json.dumps({"base": base, "cases": named}, indent=1) + "\n")
     if base and export is not optimum_export:
@@ -328,6 +220,48 @@ def make_weight_files(work):
         weight_files.make(f"{base}-weights", make(work / base, seed), cases, sampler, base, OUT, record, with_unet=base == "sd15")
 
 
+def make_adapters(work):
+    for base, make, of, cases, sampler in (
+        ("sd15", pipelines.sd15, adapter_files.of_sd15, ADAPTERS, "pndm"), ("sdxl", pipelines.sdxl, adapter_files.of_sdxl, SDXL_ADAPTERS, "euler"),
+    ):
+        pipeline_of = lambda: make(work / base)
+
+        def write(pipeline, folder):
+            (folder / "adapters").mkdir()
+            of(pipeline_of, folder / "adapters")
+            adapter_files.load(pipeline, folder / "adapters")
+
+        save(f"{base}-adapters", pipeline_of(), cases, sampler, base=f"{base}-image", export=write)
+
+
+def make_controls(work):
+    for base, make, nets, cases, sampler in (
+        ("sd15", pipelines.sd15, (control_files.edges, control_files.depth), CONTROL, "pndm"),
+        ("sdxl", pipelines.sdxl, (control_files.edges,), SDXL_CONTROL, "euler"),
+    ):
+        pipeline = make(work / base)
+        controls = {net.__name__: net(pipeline) for net in nets}
+
+        def write(pipeline, folder):
+            for name, net in controls.items():
+                {"edges": control_files.torchscript, "depth": control_files.dynamo}[name](net, folder / "controls" / name)
+            with unpacked_adapters(base) as adapters:
+                adapter_files.load(pipeline, adapters)
+
+        save(f"{base}-control", pipeline, cases, sampler, base=f"{base}-adapters", export=write, controls=controls)
+
+
+@contextlib.contextmanager
+def unpacked_adapters(base: str):
+    with tempfile.TemporaryDirectory() as work:
+        folder = Path(work) / "adapters"
+        shutil.copytree(OUT / f"{base}-adapters" / "adapters", folder)
+        for file in folder.rglob("*.gz"):
+            file.with_suffix("").write_bytes(gzip.decompress(file.read_bytes()))
+            file.unlink()
+        yield folder
+
+
 def make_torch(work):
     torch_exports.make(pipelines.sd15(work), OUT, compress)
 
@@ -348,7 +282,7 @@ FIXTURES = {
     "dynamo": make_dynamo, "image": make_image_to_image, "refiner": make_refiner,
     "windows": make_windows, "hires": make_hires, "inpaint": make_inpaint, "sd-inpaint": make_own_inpaint,
     "refiner-inpaint": make_refiner_inpaint, "masked-hires": make_masked_hires, "sdxl-own-inpaint": make_own_xl_inpaint,
-    "prompts": make_prompts, "weights": make_weight_files,
+    "prompts": make_prompts, "weights": make_weight_files, "adapters": make_adapters, "control": make_controls,
 }
 
 if __name__ == "__main__":
