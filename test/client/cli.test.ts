@@ -506,7 +506,7 @@ describe('A wrong call of lehr', () => {
     const names = [...all.stdout.matchAll(/^ {2}lehr ((?:keys |(?:jobs|models) (?=[a-z]))?[a-z]+)/gm)].map(
       ([, name]) => name,
     );
-    expect(names).toHaveLength(34);
+    expect(names).toHaveLength(35);
     const helps = await Promise.all(names.map((name) => runLehr([...name.split(' '), '--help'])));
     for (const [i, { code, stdout, stderr }] of helps.entries()) {
       expect({ code, stderr }).toEqual({ code: 0, stderr: '' });

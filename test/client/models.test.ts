@@ -167,6 +167,6 @@ test('A folder is copied by lehr models pull; one of a diffusion model without a
   expect((await readFiles(half)).has(UNET)).toBe(false);
   expect(await at.lehr('pull', half)).toMatchObject({
     code: 65,
-    stderr: expect.stringMatching(/has no unet\/model\.onnx.*optimum-cli export onnx --task text-to-image/),
+    stderr: expect.stringMatching(/has no unet\/model\.onnx.*lehr models export/),
   });
 });

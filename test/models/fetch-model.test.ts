@@ -237,7 +237,7 @@ test('A variant takes the graphs of its name and saves them under the plain name
   expect(await readFile(join(folder, UNET))).toEqual(files.get(UNET)?.bytes);
   expect(existsSync(join(folder, 'unet/model.fp16.onnx'))).toBe(false);
   await expect(fetchFrom(hub, cache, { fields: { variant: 'int8' } })).rejects.toThrow(
-    /no text_encoder\/model\.onnx, unet\/model\.onnx.* in the variant "int8".*optimum-cli export onnx/,
+    /no text_encoder\/model\.onnx, unet\/model\.onnx.* in the variant "int8".*lehr models export/,
   );
 });
 

@@ -11,6 +11,7 @@ export type { GraphCheck, ListedModel, ToolEvent } from '@lehr/worker/tool-event
 type ResultType =
   | 'pulled'
   | 'imported'
+  | 'exported'
   | 'list'
   | 'removed'
   | 'checked'

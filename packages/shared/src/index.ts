@@ -194,6 +194,7 @@ export {
   fieldsOfModel,
   type NewVersion,
   withoutVersion,
+  withPart,
   withTuned,
   withVersion,
 } from './models/models-yaml.ts';

@@ -11,6 +11,7 @@ import { limitKey } from './key-limits.ts';
 import { createKey, listKeys, revokeKeys } from './keys.ts';
 import { logs } from './logs.ts';
 import { checkModel } from './models/check.ts';
+import { exportModel } from './models/export.ts';
 import { importModel } from './models/import.ts';
 import { listModels } from './models/list.ts';
 import { models } from './models/offered.ts';
@@ -48,6 +49,7 @@ export const COMMANDS: readonly Command[] = [
   jobs,
   cancel,
   pullModel,
+  exportModel,
   importModel,
   checkModel,
   prepareModel,

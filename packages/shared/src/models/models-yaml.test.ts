@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { withoutVersion, withTuned, withVersion } from './models-yaml.ts';
+import { withoutVersion, withPart, withTuned, withVersion } from './models-yaml.ts';
 import { parseRegistry } from './registry.ts';
 
 const TEXT = `# our models
@@ -85,4 +85,23 @@ test('Tuned settings are written for one device, and comments and other devices 
   expect(changed).toContain('# first\n');
   expect(parseRegistry(changed).models[0].versions[0].tuned).toEqual({ cuda: { row_cap: 8 }, cpu: settings });
   expect(() => withTuned(text, { name: 'sd', version: '2' }, 'cpu', settings)).toThrow('has no sd@2');
+});
+
+test('An adapter or a ControlNet is added to its model, once, and comments stay', () => {
+  const text = `models:
+  - name: sd
+    task: diffusion
+    # ours
+    adapters: [{ name: ink, path: ink.safetensors }]
+    versions: [{ version: "1", path: sd }]
+`;
+  const changed = withPart(text, 'sd', 'adapters', { name: 'neon', path: './adapters/neon.safetensors' });
+  expect(changed).toContain('# ours\n');
+  const controlled = withPart(changed, 'sd', 'controls', { name: 'edges', path: './exported/edges/1' });
+  expect(parseRegistry(controlled).models[0]).toMatchObject({
+    adapters: [{ name: 'ink' }, { name: 'neon' }],
+    controls: [{ name: 'edges' }],
+  });
+  expect(() => withPart(changed, 'sd', 'adapters', { name: 'neon' })).toThrow('sd has "neon"');
+  expect(() => withPart(changed, 'other', 'adapters', { name: 'neon' })).toThrow('has no other');
 });

@@ -40,6 +40,29 @@ export function withVersion(text: string, { ref, task, model, weightBeside, ...f
   return checked(document);
 }
 
+/**
+ * Returns the text with this adapter or ControlNet of a model. Throws LehrError `model-not-found` where it has no such model, `conflict` when
+ * the name is taken.
+ */
+export function withPart(
+  text: string,
+  model: string,
+  list: 'adapters' | 'controls',
+  part: { readonly name: string } & Readonly<Record<string, unknown>>,
+): string {
+  const document = parseDocument(text);
+  const entry = findNamed(seqAt(document, 'models'), 'name', model);
+  if (!entry) throw new LehrError('model-not-found', `models.yaml has no ${model}.`);
+  if (!entry.has(list)) entry.set(list, document.createNode([]));
+  const parts = seqOf(entry.get(list), `"${list}" of ${model}`);
+  if (findNamed(parts, 'name', part.name))
+    throw new LehrError('conflict', `${model} has "${part.name}" in its ${list} already.`);
+  // As `withVersion` does.
+  parts.flow = false;
+  parts.add(document.createNode(part));
+  return checked(document);
+}
+
 /** What the entry of a model says of its use: all but its names, its versions and its description. */
 export function fieldsOfModel(text: string, name: string): Readonly<Record<string, unknown>> {
   const document = parseDocument(text);

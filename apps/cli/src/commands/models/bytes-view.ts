@@ -26,6 +26,8 @@ export function bytesView(terminal: Terminal, isQuiet: boolean, verb: string): B
           return;
         case 'waiting':
           return write(`another process is at this (${stage}); waiting for it`);
+        case 'step':
+          return write(plain(event.text));
         case 'retry':
           return write(`${plain(event.message)} Retrying in ${durationText(event.pauseMs)}.`);
         case 'progress': {

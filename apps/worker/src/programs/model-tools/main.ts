@@ -4,6 +4,7 @@
  */
 import { ConfigError, type PlainError, toPlainError, unreachable } from '@lehr/shared';
 import type { CheckRequest } from './check.ts';
+import type { ExportRequest } from './export.ts';
 import type { ImportRequest } from './import.ts';
 import { list } from './list.ts';
 import type { PrepareRequest } from './prepare.ts';
@@ -16,6 +17,7 @@ import { type EnterTunedRequest, enterTuned, type TuneRequest, tuneModel } from 
 type ToolRequest =
   | ({ readonly command: 'pull' } & PullRequest)
   | ({ readonly command: 'import' } & ImportRequest)
+  | ({ readonly command: 'export' } & ExportRequest)
   | ({ readonly command: 'check' } & CheckRequest)
   | ({ readonly command: 'remove' } & RemoveRequest)
   | ({ readonly command: 'prepare' } & PrepareRequest)
@@ -47,6 +49,10 @@ async function run(request: ToolRequest): Promise<void> {
     case 'import': {
       const { importModel } = await import('./import.ts');
       return importModel(request, settings, paced(print));
+    }
+    case 'export': {
+      const { exportModel } = await import('./export.ts');
+      return exportModel(request, settings, print);
     }
     case 'list':
       return print(await list(settings));

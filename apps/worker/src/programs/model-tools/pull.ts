@@ -63,7 +63,8 @@ export async function pull(
   });
 }
 
-async function defaultsOf(task: Task, folder: string): Promise<Record<string, unknown>> {
+/** What models.yaml says of a new model, by its folder: an API may run where that is not. */
+export async function defaultsOf(task: Task, folder: string): Promise<Record<string, unknown>> {
   if (task === 'transform') return transformDefaults(folder);
   if (task === 'text') return { ...(await textDefaults(folder)) };
   return task === 'diffusion' ? nativeDefaults(folder) : {};

@@ -50,6 +50,16 @@ export type ToolEvent =
   | FetchEvent
   /** What the progress that follows is of. */
   | { readonly type: 'stage'; readonly verb: 'fetch' | 'import' }
+  /** What an export does now. */
+  | { readonly type: 'step'; readonly text: string }
+  | {
+      readonly type: 'exported';
+      /** `name@version`, or a ControlNet and its model. */
+      readonly model: string;
+      readonly folder: string;
+      readonly bytes: number;
+      readonly models_file: string;
+    }
   | {
       readonly type: 'pulled';
       readonly model: string;

@@ -62,7 +62,7 @@ test('Without a merged decoder, the decoder and the one with its past are taken'
   const pair = ['encoder_model.onnx', 'decoder_model.onnx', 'decoder_with_past_model.onnx'];
   expect(targets([...WHISPER, ...pair])).toEqual([...WHISPER, ...pair].sort());
   expect(() => targets([...WHISPER, ...pair.slice(0, 2)])).toThrow(
-    /no decoder_model_merged\.onnx.*--task automatic-speech-recognition-with-past/,
+    /no decoder_model_merged\.onnx.*lehr models export/,
   );
 });
 
@@ -103,7 +103,7 @@ test('A folder with a second text encoder gives both', () => {
 test('A folder without ONNX graphs is refused with the command that makes them', () => {
   const torch = DIFFUSION.map((path) => path.replace('model.onnx', 'model.safetensors'));
   expect(() => targets(torch)).toThrow(
-    /no text_encoder\/model\.onnx, unet\/model\.onnx, vae_decoder\/model\.onnx\. It has no ONNX graphs\. .*optimum-cli export onnx --task text-to-image/,
+    /no text_encoder\/model\.onnx, unet\/model\.onnx, vae_decoder\/model\.onnx\. It has no ONNX graphs\. .*lehr models export/,
   );
   expect(() => targets(['pytorch_model.bin'])).toThrow(
     /neither a model_index.json.*it has pytorch_model.bin/,
@@ -129,7 +129,7 @@ test('Of a text folder, one graph with its data, the tokenizer and the modules o
 });
 
 test('A text folder without a graph is refused with the command that makes it', () => {
-  expect(() => targets([...TEXT, 'model.safetensors'])).toThrow(/no model\.onnx.*--task feature-extraction/);
+  expect(() => targets([...TEXT, 'model.safetensors'])).toThrow(/no model\.onnx.*lehr models export/);
 });
 
 test('A VAE encoder is taken where there is one in the variant, and not missed where there is none', () => {

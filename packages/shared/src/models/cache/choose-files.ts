@@ -108,7 +108,7 @@ function diffusionFiles(files: Files, variant: string | undefined): ChosenFile[]
       .filter((graph) => graphFile(files, graph, variant) === undefined)
       .map((graph) => `${graph}.onnx`),
   ];
-  if (missing.length > 0) throw lacks(files, missing, variant, 'text-to-image');
+  if (missing.length > 0) throw lacks(files, missing, variant);
   const configs = present.map((name) => `${name}/config.json`);
   return [
     ...plain(files, ['model_index.json', SCHEDULER, ...tokenizers, ...configs]),
@@ -129,14 +129,14 @@ function whisperFiles(files: Files, variant: string | undefined): ChosenFile[] {
       .filter((graph) => graphFile(files, graph, variant) === undefined)
       .map((graph) => `${graph}.onnx`),
   ];
-  if (missing.length > 0) throw lacks(files, missing, variant, 'automatic-speech-recognition-with-past');
+  if (missing.length > 0) throw lacks(files, missing, variant);
   return [...plain(files, WHISPER_FILES), ...graphs.flatMap((graph) => withData(files, graph, variant))];
 }
 
 function textFiles(files: Files, variant: string | undefined): ChosenFile[] {
   const graph = graphFile(files, 'model', variant) !== undefined ? 'model' : 'onnx/model';
   if (graphFile(files, graph, variant) === undefined) {
-    throw lacks(files, ['model.onnx'], variant, 'feature-extraction');
+    throw lacks(files, ['model.onnx'], variant);
   }
   const modules = [...files.keys()].filter((path) => MODULE_CONFIGS.test(path));
   return [...plain(files, [...TEXT_FILES, ...modules]), ...withData(files, graph, variant)];
@@ -155,8 +155,7 @@ function transformFiles(files: Files, variant: string | undefined): ChosenFile[]
   const graph = ['model', 'onnx/model'].find((each) => graphFile(files, each, variant) !== undefined);
   if (graph !== undefined) return [...configs, ...withData(files, graph, variant)];
   const [only, ...others] = [...files.keys()].filter((path) => path.endsWith('.onnx'));
-  if (variant !== undefined || others.length > 0)
-    throw lacks(files, ['model.onnx'], variant, 'image-to-image');
+  if (variant !== undefined || others.length > 0) throw lacks(files, ['model.onnx'], variant);
   const [, ...data] = withData(files, only.slice(0, -'.onnx'.length), undefined);
   // Its data stays beside it, where the graph looks for it.
   const folder = only.slice(0, only.lastIndexOf('/') + 1);
@@ -196,18 +195,13 @@ function withData(files: Files, graph: string, variant: string | undefined): Cho
   return [{ ...file, target: `${graph}.onnx` }, ...data.map((each) => ({ ...each, target: each.path }))];
 }
 
-function lacks(
-  files: Files,
-  missing: readonly string[],
-  variant: string | undefined,
-  exportTask: string,
-): LehrError {
+function lacks(files: Files, missing: readonly string[], variant: string | undefined): LehrError {
   const graphs = [...files.keys()].filter((path) => path.endsWith('.onnx'));
   const has =
     graphs.length > 0 ? ` Its graphs: ${graphs.slice(0, 8).join(', ')}.` : ' It has no ONNX graphs.';
   const of = variant === undefined ? '' : ` in the variant ${JSON.stringify(variant)}`;
   return new LehrError(
     'model-unavailable',
-    `The source has no ${missing.join(', ')}${of}.${has} Export it with: optimum-cli export onnx --task ${exportTask} --model <name> <folder>`,
+    `The source has no ${missing.join(', ')}${of}.${has} Export it with: lehr models export <name or folder>`,
   );
 }

@@ -245,7 +245,7 @@ const broken: readonly [string, () => void, string | RegExp][] = [
       editJson('model_index.json', (json) => {
         json.text_encoder_2 = ['transformers', 'CLIPTextModelWithProjection'];
       }),
-    'has no text_encoder_2/model.onnx. Export the model again: optimum-cli export onnx',
+    'has no text_encoder_2/model.onnx. Export the model again: lehr models export',
   ],
   [
     'a model for torch',
@@ -253,7 +253,7 @@ const broken: readonly [string, () => void, string | RegExp][] = [
       rmSync(join(folder, 'unet/model.onnx'));
       writeFileSync(join(folder, 'unet/diffusion_pytorch_model.safetensors'), '');
     },
-    'has no unet/model.onnx. It holds weights for torch; export it first: optimum-cli export onnx',
+    'has no unet/model.onnx. It holds weights for torch; export it first: lehr models export',
   ],
   [
     'graphs with the name of a variant',

@@ -232,7 +232,7 @@ async function adviceFor(folder: string, missing: readonly string[]): Promise<st
   const sources = missing.map((graph) => (graph.startsWith('vae_') ? 'vae' : graph));
   const names = await Promise.all(sources.map((source) => readdir(join(folder, source)).catch(() => [])));
   const isTorch = names.flat().some((name) => /\.(safetensors|bin)$/.test(name));
-  const command = 'optimum-cli export onnx --model <folder or name> <new folder>';
+  const command = 'lehr models export <folder or name>';
   return isTorch
     ? `It holds weights for torch; export it first: ${command}.`
     : `Export the model again: ${command}.`;
