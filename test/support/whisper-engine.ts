@@ -31,6 +31,8 @@ export async function openWhisperEngine(
     readonly threads?: number;
     /** Default: the CPU. */
     readonly providers?: readonly Provider[];
+    /** The suffix of the graphs, default none. */
+    readonly variant?: string;
   },
 ): Promise<WhisperEngine> {
   const waiting = new Map<SampleId, (message: TranscribedMessage | Error) => void>();
@@ -38,9 +40,15 @@ export async function openWhisperEngine(
     if (message.type === 'transcribed') waiting.get(message.sample)?.(message);
     if (message.type === 'failed') waiting.get(message.sample)?.(new Error(message.failure.message));
   };
-  const settings = { ...options, providers: options.providers ?? (['cpu'] as const) };
+  const { variant, ...rest } = options;
+  const settings = { ...rest, providers: options.providers ?? (['cpu'] as const) };
   const engine = new Engine({ runtime: onnxRuntime, settings, clock: systemClock, post });
-  const { whisper: abilities } = await engine.open({ ref: MODEL, task: 'whisper', folder });
+  const { whisper: abilities } = await engine.open({
+    ref: MODEL,
+    task: 'whisper',
+    folder,
+    ...(variant && { variant }),
+  });
   if (!abilities) throw new Error(`${folder} is no Whisper model.`);
   const running = engine.run();
   const transcribeOne = (input: WindowInput): Promise<TranscribedMessage> =>

@@ -26,7 +26,7 @@ import exports
 
 HERE = Path(__file__).parent
 OUT = HERE / "fixtures"
-SAMPLES = HERE.parent.parent / "golden/samples/speech"
+SAMPLES = HERE.parents[2] / "test/golden/samples/speech"
 SECONDS = 2
 WIDTH, LAYERS, HEADS = 32, 2, 2
 MAX_TOKENS = 40
@@ -141,4 +141,5 @@ def main() -> None:
     (OUT / "cases.json").write_text(json.dumps({"max_tokens": MAX_TOKENS, "cases": recorded, "attention_tokens": read}, indent=1) + "\n")
 
 
-main()
+if __name__ == "__main__":
+    main()

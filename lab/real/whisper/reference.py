@@ -6,13 +6,14 @@ import sys
 from functools import cache
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).parent.parent))
+sys.path[:0] = [str(Path(__file__).parent), str(Path(__file__).parent.parent)]
 
 import numpy as np
 import soundfile
 import torch
 from transformers import WhisperForConditionalGeneration, WhisperProcessor
 
+from openai_model import as_openai
 from serve import serve
 
 # Only results matter here, and one thread is the least affected by other load.
@@ -104,29 +105,7 @@ def decode(request):
 
 @cache
 def in_openai(folder: str):
-    import whisper
-    from whisper.model import ModelDimensions, Whisper
-    renames = [
-        ("model.", ""), ("encoder.layers.", "encoder.blocks."), ("decoder.layers.", "decoder.blocks."),
-        ("self_attn_layer_norm", "attn_ln"), ("encoder_attn_layer_norm", "cross_attn_ln"), ("final_layer_norm", "mlp_ln"),
-        ("self_attn", "attn"), ("encoder_attn", "cross_attn"), ("q_proj", "query"), ("k_proj", "key"), ("v_proj", "value"),
-        ("out_proj", "out"), ("fc1", "mlp.0"), ("fc2", "mlp.2"), ("encoder.layer_norm", "encoder.ln_post"),
-        ("decoder.layer_norm", "decoder.ln"), ("decoder.embed_tokens", "decoder.token_embedding"),
-        ("encoder.embed_positions.weight", "encoder.positional_embedding"),
-        ("decoder.embed_positions.weight", "decoder.positional_embedding"),
-    ]
-    state = {}
-    for name, tensor in in_torch(folder).state_dict().items():
-        if name == "proj_out.weight":
-            continue
-        for old, new in renames:
-            name = name.replace(old, new)
-        state[name] = tensor
-    model = Whisper(ModelDimensions(n_mels=80, n_audio_ctx=1500, n_audio_state=512, n_audio_head=8, n_audio_layer=6,
-                                    n_vocab=51865, n_text_ctx=448, n_text_state=512, n_text_head=8, n_text_layer=6))
-    model.load_state_dict(state)
-    model.set_alignment_heads(whisper._ALIGNMENT_HEADS["base"])
-    return model.eval()
+    return as_openai(in_torch(folder))
 
 
 def silence_behind_the_sound():
