@@ -16,7 +16,7 @@ import {
 } from '../support/whisper-v3.ts';
 
 const CPU = { providers: ['cpu'], threads: 1 } as const;
-const SUFFIXES = ['', '_quantized', '_q4', '_bnb4'];
+const SUFFIXES = ['', '_fp16', '_quantized', '_q4', '_q4f16', '_bnb4'];
 
 async function unpacked(repository: V3Repository = 'turbo', suffix = ''): Promise<string> {
   const folder = join(await tempFolder('whisper-v3'), repository);

@@ -4,7 +4,13 @@
  */
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
-import { type GraphProto, readStoredModel, withFileSource } from '@lehr/onnx-model';
+import {
+  DATA_TYPE,
+  type GraphProto,
+  type NodeProto,
+  readStoredModel,
+  withFileSource,
+} from '@lehr/onnx-model';
 import { LehrError } from '@lehr/shared';
 import type {
   Batching,
@@ -167,7 +173,7 @@ async function findProblem(
   loadPlain: () => Promise<LoadedDecoder>,
 ): Promise<string | undefined> {
   const texts = twoTexts(special);
-  const isQuantized = quantizesByBatch(files.next);
+  const { isQuantized, isHalf } = roundingOf(files.next);
   // The texts of an aligned decoder run as the exporter meant them to; a quantized graph has nothing to compare them with.
   if (isQuantized && decoder.batching.mode === 'aligned') {
     await checkFinite(decoder, texts);
@@ -176,7 +182,7 @@ async function findProblem(
   const { difference, effect } = isQuantized
     ? await besidePlain(decoder, texts, loadPlain)
     : await checkDecoder(decoder, texts);
-  const isExact = provider === 'cpu' && decoder.sizes.floatType === 'float32';
+  const isExact = provider === 'cpu' && !isHalf;
   const { absolute, share } = isExact ? STRICT : LENIENT;
   const tolerance = Math.max(absolute, share * effect);
   if (difference <= tolerance) return undefined;
@@ -208,13 +214,18 @@ const twoTexts = ({ start, noTimestamps, noSpeech, startOfPrevious }: SpecialTok
   next: [0, noSpeech, 1],
 });
 
-/** Whether a row's rounding depends on the other rows of its batch, as in dynamically quantized graphs. */
-const quantizesByBatch = (path: string): boolean =>
+/**
+ * `isQuantized`: a row's rounding depends on the other rows of its batch, as in dynamically quantized graphs. `isHalf`: it computes in half
+ * precision, also where its inputs and outputs are in float32.
+ */
+const roundingOf = (path: string): { readonly isQuantized: boolean; readonly isHalf: boolean } =>
   withFileSource(path, (source) => {
-    const usesIt = ({ node }: GraphProto): boolean =>
-      (node ?? []).some(
-        ({ opType, attribute }) =>
-          opType?.startsWith('DynamicQuantize') || attribute?.some(({ g }) => g && usesIt(g)),
-      );
-    return usesIt(readStoredModel(source).graph);
+    const { graph, initializers } = readStoredModel(source);
+    return {
+      isQuantized: someNode(graph, ({ opType }) => Boolean(opType?.startsWith('DynamicQuantize'))),
+      isHalf: initializers.some(({ tensor }) => tensor.dataType === DATA_TYPE.float16),
+    };
   });
+
+const someNode = ({ node }: GraphProto, is: (node: NodeProto) => boolean): boolean =>
+  (node ?? []).some((each) => is(each) || each.attribute?.some(({ g }) => g && someNode(g, is)));

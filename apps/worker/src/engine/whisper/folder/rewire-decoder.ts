@@ -65,13 +65,13 @@ function edit(stored: StoredModel, plan: DecoderPlan): void {
   replacePositions(call.graph, tables);
   const mask = 'lehr.mask.heads';
   for (let layer = 0; layer < plan.layers; layer++) {
-    const key = concatOf(call.graph, `past_key_values.${layer}.decoder.key`);
-    const value = concatOf(call.graph, `past_key_values.${layer}.decoder.value`);
+    const key = concatOf(call, `past_key_values.${layer}.decoder.key`);
+    const value = concatOf(call, `past_key_values.${layer}.decoder.value`);
     maskAttention(call.graph, key, mask);
     returnNewTokenOnly(call, `present.${layer}.decoder.key`, key);
     returnNewTokenOnly(call, `present.${layer}.decoder.value`, value);
   }
-  call.graph.node?.unshift(...spreadOverHeads(mask, plan.heads));
+  call.graph.node?.unshift(...spreadOverHeads(mask, plan.heads, castOf(graph, past.name ?? '')));
   // Recorded shapes of the old wiring; ONNX Runtime infers them again.
   call.graph.valueInfo = [];
   const dim = [batch, { dimValue: 1 }, { dimValue: 1 }, { dimParam: 'lehr_slot + 1' }];
@@ -85,14 +85,21 @@ function edit(stored: StoredModel, plan: DecoderPlan): void {
 interface CallWithPast {
   readonly graph: GraphProto;
   readonly inputs: readonly ValueInfoProto[];
+  /** The name that an input of the model has inside `graph`. */
+  readonly innerInput: (input: string) => string;
   /** The name that an output of the model has inside `graph`. */
   readonly innerName: (output: string) => string;
 }
 
+/** The cast that an input of the model goes through: graphs in half precision may keep their inputs and outputs in float32. */
+const castOf = (graph: GraphProto, input: string): NodeProto | undefined =>
+  graph.node?.find((node) => node.opType === 'Cast' && node.input?.[0] === input);
+
 function callWithPast(graph: GraphProto): CallWithPast {
   const inputs = graph.input ?? [];
+  const innerInput = (input: string): string => castOf(graph, input)?.output?.[0] ?? input;
   if (!inputs.some(({ name }) => name === 'use_cache_branch')) {
-    return { graph, inputs, innerName: (output) => output };
+    return { graph, inputs, innerInput, innerName: (output) => output };
   }
   const choice = graph.node?.find(
     ({ opType, input }) => opType === 'If' && input?.[0] === 'use_cache_branch',
@@ -100,11 +107,13 @@ function callWithPast(graph: GraphProto): CallWithPast {
   const branch = choice?.attribute?.find(({ name }) => name === 'then_branch')?.g;
   if (!choice || !branch) throw new Impossible('"use_cache_branch" does not choose between two branches');
   const innerName = (output: string): string => {
-    const inner = branch.output?.[choice.output?.indexOf(output) ?? -1]?.name;
+    const producer = graph.node?.find((node) => node.output?.[0] === output);
+    const ofChoice = producer?.opType === 'Cast' ? (producer.input?.[0] ?? '') : output;
+    const inner = branch.output?.[choice.output?.indexOf(ofChoice) ?? -1]?.name;
     if (!inner) throw new Impossible(`"${output}" does not come from the branch with a past`);
     return inner;
   };
-  return { graph: branch, inputs, innerName };
+  return { graph: branch, inputs, innerInput, innerName };
 }
 
 /** All names of the position table: its own, and those of its cast or dequantized copies. */
@@ -142,9 +151,10 @@ function replacePositions(graph: GraphProto, tables: ReadonlySet<string>): void 
 }
 
 /** The node that appends a new token's keys or values to the past ones. */
-function concatOf(graph: GraphProto, past: string): NodeProto {
+function concatOf({ graph, innerInput }: CallWithPast, past: string): NodeProto {
+  const inner = innerInput(past);
   const readers = (graph.node ?? []).filter(
-    ({ opType, input }) => opType === 'Concat' && input?.length === 2 && input[0] === past,
+    ({ opType, input }) => opType === 'Concat' && input?.length === 2 && input[0] === inner,
   );
   if (readers.length !== 1)
     throw new Impossible(`"${past}" does not go into exactly one Concat with the new token`);
@@ -212,7 +222,7 @@ function returnNewTokenOnly({ graph, innerName }: CallWithPast, present: string,
     graph.node?.push(makeNode('Identity', [fresh], whole));
   } else {
     const producer = graph.node?.find(({ output }) => output?.[0] === outer);
-    if (producer?.opType !== 'Identity' || producer.input?.[0] !== whole) {
+    if (!KEEPS_VALUES.has(producer?.opType ?? '') || producer?.input?.[0] !== whole) {
       throw new Impossible(`"${present}" is not "${concat.input?.[0]}" with the new token appended`);
     }
     producer.input = [fresh];
@@ -222,14 +232,17 @@ function returnNewTokenOnly({ graph, innerName }: CallWithPast, present: string,
   if (dims && dims.length === 4) dims[2] = { dimParam: 'lehr_new_tokens' };
 }
 
-/** `[batch, 1, 1, slot + 1]` to `[batch, heads, 1, slot + 1]`. */
-function spreadOverHeads(mask: string, heads: number): NodeProto[] {
+/** `[batch, 1, 1, slot + 1]` to `[batch, heads, 1, slot + 1]`, in the type to which `cast` brings the past. */
+function spreadOverHeads(mask: string, heads: number, cast: NodeProto | undefined): NodeProto[] {
   const shape = `${mask}.shape`;
   const values = new Uint8Array(BigInt64Array.of(1n, BigInt(heads), 1n, 1n).buffer);
   const constant = makeNode('Constant', [], shape);
   const tensor = { dims: [4], dataType: DATA_TYPE.int64, rawData: values };
   constant.attribute = [{ name: 'value', type: ATTRIBUTE_TYPE.tensor, t: tensor }];
-  return [constant, makeNode('Expand', [MASK_INPUT, shape], mask)];
+  if (!cast) return [constant, makeNode('Expand', [MASK_INPUT, shape], mask)];
+  const half = `${mask}.cast`;
+  const toHalf = { ...makeNode('Cast', [MASK_INPUT], half), attribute: cast.attribute ?? [] };
+  return [constant, toHalf, makeNode('Expand', [half, shape], mask)];
 }
 
 const makeNode = (opType: string, input: string[], output: string): NodeProto => ({
