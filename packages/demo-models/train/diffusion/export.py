@@ -9,6 +9,7 @@ The fixtures are drawn with the weights rounded to float16, so they are exactly 
 
 import argparse
 import json
+import re
 import shutil
 from pathlib import Path
 
@@ -137,6 +138,48 @@ def write_graph(module, inputs, names, outputs, axes, folder):
     return path.stat().st_size
 
 
+def as_diffusers(path):
+    """Gives the graph the form in which adapters and ControlNets find their places in it, and which computes the same.
+
+    ControlNets look for a Concat of what the up blocks have made with a value of the down blocks, from which it was made: h + skip W
+    becomes [h, skip] [I; W], with channels as of a picture. Adapters name modules as they are inside of the UNet."""
+    model = onnx.load(str(path))
+    graph = model.graph
+    named = {node.name: node for node in graph.node}
+    product, bias = named["/unet/skip/MatMul"], named["/unet/skip/Add"]
+    [total] = [node for node in graph.node if bias.output[0] in node.input]
+    [hidden] = [name for name in total.input if name != bias.output[0]]
+    stored = next(t for t in graph.initializer if t.name == f"{product.input[1]}_fp16")
+    weight = numpy_helper.to_array(stored)
+    stored.CopyFrom(numpy_helper.from_array(np.concatenate([np.eye(weight.shape[1], dtype=weight.dtype), weight]), stored.name))
+    skip, value = product.input[0], lambda name: f"/unet/skip/{name}_output_0"
+    turn = lambda source, name, *perm: helper.make_node("Transpose", [source], [value(name)], f"/unet/skip/{name}", perm=perm)  # noqa: E731
+    before = [turn(skip, "Skip", 0, 3, 1, 2), turn(value("Skip"), "Back", 0, 2, 3, 1)]
+    joined = [
+        turn(hidden, "Hidden", 0, 3, 1, 2),
+        helper.make_node("Concat", [value("Hidden"), value("Skip")], [value("Concat")], "/unet/skip/Concat", axis=1),
+        turn(value("Concat"), "Joined", 0, 2, 3, 1),
+    ]
+    nodes = []
+    for node in graph.node:
+        node.input[:] = [value("Back") if name == skip else name for name in node.input]
+        if node.name == product.name:
+            node.input[0] = value("Joined")
+            nodes += joined
+        if node.name != total.name:
+            nodes.append(node)
+        if skip in node.output:
+            nodes += before
+    for node in nodes:
+        node.name = re.sub("^/unet/(?=.*/)", "/", node.name)
+    bias.output[0] = total.output[0]
+    nodes = [onnx.NodeProto.FromString(node.SerializeToString()) for node in nodes]
+    del graph.node[:]
+    graph.node.extend(nodes)
+    onnx.checker.check_model(model)
+    onnx.save(model, str(path))
+
+
 def write_json(path, data):
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(json.dumps(data, indent=2) + "\n")
@@ -185,6 +228,7 @@ def write_model(folder, pipeline, scheduler_config):
         },
         folder / "unet",
     )
+    as_diffusers(folder / "unet" / "model.onnx")
     sizes["vae_decoder"] = write_graph(
         DecoderGraph(decoder),
         (torch.randn(2, 4, 32, 24),),

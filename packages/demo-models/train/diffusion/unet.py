@@ -176,10 +176,11 @@ class UNet(nn.Module):
         for weight in (self.out.weight, self.out.bias, self.straight.weight, self.coarse_stem.weight):
             nn.init.zeros_(weight)
 
-    def forward(self, sample, timestep, text, seen=None):
+    def forward(self, sample, timestep, text, seen=None, control=None):
         """sample [B,4,h,w]; timestep [B]; text [B,N,TEXT_WIDTH], rows of zeros are padding. Returns the velocity,
         [B,4,h,w]. A list `seen` gets the features of every second row and column of the sample, [B,h/2,w/2,outer],
-        before and after the late transformers."""
+        before and after the late transformers. `control` is what a ControlNet adds to the skip and
+        to what it is joined with, both [B,outer,h/2,w/2]."""
         bias = (text.abs().sum(-1) == 0).float()[:, None, None, :] * -1e4
         condition = F.silu(self.time1(timestep_features(timestep)))
         condition = F.silu(self.time2(condition) + self.summary(text[:, 0]))  # row 0: the start token's vector
@@ -190,15 +191,10 @@ class UNet(nn.Module):
         x = fold(sample.permute(0, 2, 3, 1))
         x = conv(self.stem, x)
         straight = conv(self.straight, x * self.straight_scale(condition)[:, None, None])
-        x = x + self.outer_place(coordinate_features(x)) + conv(self.coarse_stem, window_means(sample))
-        for block in self.before:
-            x = block(x, outer)
-        x = self.read(self.before_cross, x, text, bias)
-        skip = x
-        x = self.down(fold(x))
-        x = x + self.inner_place(coordinate_features(x))
-        x = self.attend(self.transformers, x, text, bias, inner)
-        x = unfold(self.up(self.up_norm(x))) + self.skip(skip)
+        skip, x = self.front(sample, timestep, x, text, bias, outer, inner)
+        if control is not None:
+            skip, x = (part + added.permute(0, 2, 3, 1) for part, added in zip((skip, x), control))
+        x = x + self.skip(skip)
         x = self.read(self.after_cross, x, text, bias)
         if seen is not None:
             seen.append(x)
@@ -209,6 +205,18 @@ class UNet(nn.Module):
             x = block(x, outer)
         x = conv(self.out, F.silu(self.out_norm(x))) + straight
         return unfold(x).permute(0, 3, 1, 2)
+
+    def front(self, sample, timestep, x, text, bias, outer, inner):
+        """What is joined: the features before the inner level, and those that come from there."""
+        x = x + self.outer_place(coordinate_features(x)) + conv(self.coarse_stem, window_means(sample))
+        for block in self.before:
+            x = block(x, outer)
+        x = self.read(self.before_cross, x, text, bias)
+        skip = x
+        x = self.down(fold(x))
+        x = x + self.inner_place(coordinate_features(x))
+        x = self.attend(self.transformers, x, text, bias, inner)
+        return skip, unfold(self.up(self.up_norm(x)))
 
     @staticmethod
     def attend(transformers, x, text, bias, condition):
