@@ -3,7 +3,7 @@
  * with the same prompt has been read. Pure.
  */
 import type { Job } from '@lehr/client';
-import { type PromptSyntax, parseWeightedPrompt } from '@lehr/shared/prompts';
+import { type PromptSyntax, parseWeightedPrompt, takeAdapterTags } from '@lehr/shared/prompts';
 
 /** The start and the end of the text, which the model reads beside the prompt. */
 const FRAME_TOKENS = 2;
@@ -37,7 +37,7 @@ export function estimateTokens(prompt: string, syntax: PromptSyntax, chunk: numb
     tokens += inChunks;
     inChunks = 0;
   };
-  for (const { text, isBreak } of parseWeightedPrompt(prompt)) {
+  for (const { text, isBreak } of parseWeightedPrompt(takeAdapterTags(prompt).text)) {
     if (isBreak) end();
     else inChunks += tokensOf(text);
   }
@@ -55,12 +55,19 @@ function tokensOf(text: string): number {
   return tokens;
 }
 
+/** As the record of a job has it: an adapter is no word of the prompt. */
+function read(prompt: string): string {
+  const { text, tags } = takeAdapterTags(prompt);
+  return tags.length === 0 ? prompt : text.trim();
+}
+
 /** What the worker has counted, if this job has the same prompt, read in the same way, and its count is in the result. */
 export function countedTokens(
   { model, input, output }: Pick<Job, 'model' | 'input' | 'output'>,
   now: { readonly prompt: string; readonly model: string; readonly syntax: PromptSyntax },
 ): TokenCount | undefined {
-  const isSame = input.prompt === now.prompt && (input.prompt_syntax ?? 'plain') === now.syntax;
+  const prompt = now.syntax === 'weighted' ? read(now.prompt) : now.prompt;
+  const isSame = input.prompt === prompt && (input.prompt_syntax ?? 'plain') === now.syntax;
   if (!isSame || model.split('@')[0] !== now.model) return undefined;
   if (output?.prompt_size) return { ...output.prompt_size, isExact: true };
   const whole = output?.truncated_prompt?.tokens;

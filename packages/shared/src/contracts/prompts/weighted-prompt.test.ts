@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { markWeightedPrompt, parseWeightedPrompt } from './weighted-prompt.ts';
+import { markWeightedPrompt, parseWeightedPrompt, takeAdapterTags } from './weighted-prompt.ts';
 
 const parse = (prompt: string) => parseWeightedPrompt(prompt).map(({ text, weight }) => [text, weight]);
 
@@ -122,4 +122,57 @@ test('Marks cover the whole prompt, and name the weight of each text in it', () 
     [']', undefined],
   ]);
   expect(marks.filter(({ isBreak }) => isBreak)).toHaveLength(1);
+});
+
+test('Tags of adapters are taken out of a prompt, and every other character stays', () => {
+  const { text, tags } = takeAdapterTags('a (cat <lora:ink:0.8>:1.2)<LoRA:old film>, <lora:x:-1.5>b');
+  expect(text).toBe('a (cat :1.2), b');
+  expect(tags).toMatchObject([
+    { text: '<lora:ink:0.8>', from: 7, to: 21, name: 'ink', scale: 0.8 },
+    { name: 'old film' },
+    { name: 'x', scale: -1.5 },
+  ]);
+  expect(tags[1]).not.toHaveProperty('scale');
+});
+
+test.each(['a cat', '<lora:>', '<lora:ink', 'lora:ink:1>', '<hypernet:ink:1>', '<lora :ink>'])(
+  'The prompt %j has no tag of an adapter',
+  (prompt) => {
+    expect(takeAdapterTags(prompt)).toEqual({ text: prompt, tags: [] });
+  },
+);
+
+test.each([
+  ['<lora:ink:0.5:0.7>', 'has two numbers'],
+  ['<lora:ink:te=0.5>', 'has no number'],
+  ['<lora:ink:>', 'has no number'],
+  ['<lora:ink:1.2.3>', 'has no number'],
+  ['<lora::1>', 'names no adapter'],
+])('The tag %s has a fault: it %s', (prompt, fault) => {
+  expect(takeAdapterTags(prompt).tags[0].fault).toContain(fault);
+});
+
+test('For people, a tag is a sign between the weighted texts, and the marks cover the whole prompt', () => {
+  const prompt = '<lora:a>x (ca<lora:b:2>t:1.5) <lora:c><lora:d>';
+  const marks = markWeightedPrompt(prompt);
+  expect(marks.map(({ from, to }) => prompt.slice(from, to)).join('')).toBe(prompt);
+  expect(marks.map(({ from, to, weight }) => [prompt.slice(from, to), weight])).toEqual([
+    ['<lora:a>', undefined],
+    ['x ', 1],
+    ['(', undefined],
+    ['ca', 1.5],
+    ['<lora:b:2>', undefined],
+    ['t', 1.5],
+    [':1.5)', undefined],
+    [' ', 1],
+    ['<lora:c>', undefined],
+    ['<lora:d>', undefined],
+  ]);
+});
+
+test('A prompt of 32,000 characters of tags that never end is read in less than a second', () => {
+  const startedAt = performance.now();
+  expect(takeAdapterTags('<lora:'.repeat(5000)).tags).toEqual([]);
+  expect(markWeightedPrompt('<lora:a>'.repeat(4000))).toHaveLength(4000);
+  expect(performance.now() - startedAt).toBeLessThan(1000);
 });

@@ -5,9 +5,10 @@
  *   (word)      1.1 times the weight         (word:1.3)  1.3 times
  *   [word]      1/1.1 times                  \( \) \[ \] \\  the character itself
  *   BREAK       ends the chunk of 75 tokens
+ *   <lora:NAME:0.8>  an adapter, which acts on the whole picture; its characters are no words, wherever they stand
  *
  * Brackets nest, and their weights multiply. One that is never closed counts up to the end of the prompt, and one that closes nothing is text.
- * Nothing is refused. Other syntax of the web UI, `[from:to:when]`, `[a|b]` and `AND`, is not read: its words are text.
+ * Nothing of this is refused; only the tag of an adapter may have a fault. Other syntax of the web UI, `[from:to:when]`, `[a|b]` and `AND`, is not read: its words are text.
  */
 
 /** How the text of a prompt is read. */
@@ -28,6 +29,18 @@ export interface PromptMark {
   /** Of the text there; brackets, weights and the backslash of an escape have none. */
   readonly weight: number | undefined;
   readonly isBreak: boolean;
+}
+
+/** A tag that names an adapter: characters `from` up to `to` of a prompt. */
+export interface AdapterTag {
+  readonly from: number;
+  readonly to: number;
+  /** As written there. */
+  readonly text: string;
+  readonly name: string;
+  readonly scale?: number;
+  /** Why it cannot be used. */
+  readonly fault?: string;
 }
 
 const ROUND = 1.1;
@@ -55,6 +68,34 @@ const BREAK = /(?:(?<!\s)\s+)?(?<![\p{L}\p{N}_])BREAK(?![\p{L}\p{N}_])\s*/gu;
 /** As many digits as one likes, with at most one point: the web UI ends with an error for others, which are text here. */
 const NUMBER = /^[+-]?(?:\d+\.?\d*|\.\d+)$/;
 
+const ADAPTER_TAG = /<lora:([^<>]+)>/gi;
+
+/** Separates the tags of adapters from a prompt. The text keeps every other character, as in the web UI. */
+export function takeAdapterTags(prompt: string): {
+  readonly text: string;
+  readonly tags: readonly AdapterTag[];
+} {
+  const tags = [...prompt.matchAll(ADAPTER_TAG)].map(({ 0: text, 1: inside, index }) => ({
+    from: index,
+    to: index + text.length,
+    text,
+    ...readTag(inside),
+  }));
+  return { text: tags.length === 0 ? prompt : prompt.replace(ADAPTER_TAG, ''), tags };
+}
+
+function readTag(inside: string): Pick<AdapterTag, 'name' | 'scale' | 'fault'> {
+  const [name, scale, ...more] = inside.split(':').map((piece) => piece.trim());
+  if (name === '') return { name, fault: 'names no adapter' };
+  if (scale === undefined) return { name };
+  if (more.length > 0) {
+    return { name, fault: 'has two numbers; an adapter has one here, for the UNet and the text encoders' };
+  }
+  return NUMBER.test(scale)
+    ? { name, scale: Number(scale) }
+    : { name, fault: 'has no number behind its name' };
+}
+
 /** The texts of a prompt with their weights. Neighbours of equal weight are one part. At least one part. */
 export function parseWeightedPrompt(prompt: string): PromptPart[] {
   const parts: { text: string; weight: number }[] = [];
@@ -69,6 +110,11 @@ export function parseWeightedPrompt(prompt: string): PromptPart[] {
 
 /** The same prompt for people: where its weighted texts are, and the signs between them. The marks cover all of it, in order. */
 export function markWeightedPrompt(prompt: string): PromptMark[] {
+  const { text, tags } = takeAdapterTags(prompt);
+  return withTags(marksOf(text), tags);
+}
+
+function marksOf(prompt: string): PromptMark[] {
   const marks: PromptMark[] = [];
   let at = 0;
   const signsUpTo = (to: number): void => {
@@ -84,6 +130,31 @@ export function markWeightedPrompt(prompt: string): PromptMark[] {
   }
   signsUpTo(prompt.length);
   return marks;
+}
+
+/** Puts the tags back to where they were taken from; they are signs. */
+function withTags(marks: readonly PromptMark[], tags: readonly AdapterTag[]): PromptMark[] {
+  const all: PromptMark[] = [];
+  /** Characters of the tags before. */
+  let moved = 0;
+  let nth = 0;
+  const tagsBefore = (to: number, mark?: PromptMark, start = 0): number => {
+    let from = start;
+    for (; nth < tags.length && tags[nth].from < to + moved; nth++) {
+      const tag = tags[nth];
+      if (mark && tag.from > from) all.push({ ...mark, from, to: tag.from });
+      all.push({ from: tag.from, to: tag.to, weight: undefined, isBreak: false });
+      moved += tag.to - tag.from;
+      from = tag.to;
+    }
+    return from;
+  };
+  for (const mark of marks) {
+    const from = tagsBefore(mark.to, mark, mark.from + moved);
+    all.push({ ...mark, from, to: mark.to + moved });
+  }
+  tagsBefore(Number.POSITIVE_INFINITY);
+  return all;
 }
 
 const isBreak = ({ text, weight }: { readonly text: string; readonly weight: number }): boolean =>
