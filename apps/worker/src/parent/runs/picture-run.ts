@@ -292,13 +292,13 @@ export class PictureRun extends JobRun {
   #embedded({ seed, steps, sampler, guidance, mask, prompt, negativePrompt }: DiffusionSample) {
     const { strength, denoising_start, denoising_end, hires, prompt_syntax, clip_skip } = this.#input;
     const { mask_invert, mask_blur, mask_fill, only_masked, expand } = this.#input;
-    const { original_size, crops_coords_top_left, target_size } = this.#input;
+    const { original_size, crops_coords_top_left, target_size, adapters } = this.#input;
     const control = this.#input.control?.map(({ image: _, ...each }) => each);
     const { id: job, model } = this.record;
     return {
       ...{ job, model, seed, steps, sampler, guidance },
       ...{ strength, denoising_start, denoising_end, hires, prompt_syntax, clip_skip },
-      ...{ original_size, crops_coords_top_left, target_size },
+      ...{ original_size, crops_coords_top_left, target_size, adapters },
       ...(control && { control }),
       ...(mask && { masked: true, mask_invert, mask_blur, mask_fill, only_masked, expand }),
       ...(this.#input.embed_prompt && { prompt, negative_prompt: negativePrompt }),
@@ -367,6 +367,7 @@ const sampleOf = (record: JobRecord, input: TextToImageInput, index: number): Di
   negativePrompt: input.negative_prompt,
   ...(input.prompt_syntax !== undefined && { promptSyntax: input.prompt_syntax }),
   ...(input.clip_skip !== undefined && { clipSkip: input.clip_skip }),
+  ...(input.adapters && { adapters: input.adapters }),
   width: input.width,
   height: input.height,
   steps: input.steps,
