@@ -70,11 +70,16 @@ test('The least price is 1 ms', () => {
 });
 
 test('A model that takes the guidance scale as an input has one row, and SDXL costs more per pixel until it is measured', () => {
-  const sd = priceOf(input, group, [], { family: 'sd', guidance: 'rows' });
-  expect(priceOf(input, group, [], { family: 'lcm', guidance: 'embedded' })).toBe(Math.round(sd / 2));
-  expect(priceOf(input, group, [], { family: 'sdxl', guidance: 'rows' }) / sd).toBeCloseTo(2.1, 2);
+  const sd = priceOf(input, group, [], { family: 'sd', guidance: 'rows', adapters: [] });
+  expect(priceOf(input, group, [], { family: 'lcm', guidance: 'embedded', adapters: [] })).toBe(
+    Math.round(sd / 2),
+  );
+  expect(priceOf(input, group, [], { family: 'sdxl', guidance: 'rows', adapters: [] }) / sd).toBeCloseTo(
+    2.1,
+    2,
+  );
   const measured = fleet(['diffusion.sd@1.512x512', 10]);
-  expect(priceOf(input, group, measured, { family: 'sdxl', guidance: 'rows' })).toBe(4000);
+  expect(priceOf(input, group, measured, { family: 'sdxl', guidance: 'rows', adapters: [] })).toBe(4000);
 });
 
 test('A second pass whose upscaler is a model also costs the tiles of every picture, at the speed of that model', () => {

@@ -36,9 +36,9 @@ export function priceOf(
   input: TextToImageInput,
   group: DiffusionGroup,
   fleet: readonly WorkerStatus[],
-  model?: Pick<DiffusionModelEntry, 'family' | 'guidance'>,
+  model?: Pick<DiffusionModelEntry, 'family' | 'guidance' | 'adapters'>,
 ): number {
-  const costPerPixel = model && FAMILY_TRAITS[model.family].costPerPixel;
+  const costPerPixel = model && FAMILY_TRAITS[model.family].costPerPixel * costOfAdapters(model);
   const seconds = passesOf(input).map((pass, i) => {
     const { width, height } = pass;
     const ownGroup = i === 0 ? group : { ...group, width, height };
@@ -47,6 +47,13 @@ export function priceOf(
   const ms = seconds.reduce((sum, each) => sum + each, 0) * 1000 + priceOfUpscaler(input, fleet);
   return Math.max(1, Math.round(ms));
 }
+
+/** More work of each step per adapter, of rank 32, and the adapters of that rank that a model can have. */
+const ADAPTER_COST = { share: 0.06, most: 16 };
+
+/** Every row of a step runs through all adapters of its model, also where they add nothing. What workers measure has them in it. */
+const costOfAdapters = ({ adapters }: Pick<DiffusionModelEntry, 'adapters'>): number =>
+  1 + ADAPTER_COST.share * Math.min(adapters.length, ADAPTER_COST.most);
 
 /** Of the model between two passes; 0 without one. */
 function priceOfUpscaler(
