@@ -186,6 +186,7 @@ describe('models', () => {
         max_work: 1_228_800,
       },
       samplers: ['ddim', 'euler', 'dpmpp_2m'],
+      adapters: [],
     });
     const one = ModelSchema.parse(await (await world.ask('GET', '/v1/models/tiny')).json());
     expect(one).toEqual(list.data[0]);

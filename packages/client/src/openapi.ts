@@ -1730,6 +1730,16 @@ export interface components {
                 readonly max_prompt_tokens?: number | undefined;
             };
             readonly samplers: readonly ("ddim" | "euler" | "euler_a" | "dpmpp_2m" | "dpmpp_2m_karras" | "dpmpp_2m_sde_karras" | "lcm" | "pndm" | "unipc")[];
+            /** @description Adapters (LoRA) that requests may use. */
+            readonly adapters: readonly {
+                readonly name: string;
+                /** @description Words that the prompt needs for it to act. */
+                readonly trigger: readonly string[];
+                /** @description How strongly it acts when a request does not say. */
+                readonly scale: number;
+                /** @description What it does. */
+                readonly description?: string | undefined;
+            }[];
         } | {
             readonly id: string;
             /** @description Other names by which requests may call it. */

@@ -1,6 +1,7 @@
 /** The models: the list, and one of them. Clients of OpenAI and Replicate ask the same path for the list, so one answer has both lists. */
 import { createRoute, z } from '@hono/zod-openapi';
 import {
+  type DiffusionModelEntry,
   formatModelRef,
   LehrError,
   type Model,
@@ -106,10 +107,19 @@ function presentModel(entry: ModelEntry, created: number, fleet: readonly Worker
     return { ...model, task: 'picture-transform', result, scale, limits };
   }
   const { family, defaults, samplers } = entry;
+  const adapters = entry.adapters.map(presentAdapter);
   const tokens = maxPromptTokens(entry, fleet);
   const limits = { ...entry.limits, ...(tokens !== undefined && { max_prompt_tokens: tokens }) };
-  return { ...model, task: 'text-to-image', family, defaults, limits, samplers };
+  return { ...model, task: 'text-to-image', family, defaults, limits, samplers, adapters };
 }
+
+/** Where its file is, callers need not know. */
+const presentAdapter = ({ name, trigger, scale, description }: DiffusionModelEntry['adapters'][number]) => ({
+  name,
+  trigger,
+  scale,
+  ...(description !== undefined && { description }),
+});
 
 /** The smallest of the versions that are open: the caller may get any of them. */
 function maxPromptTokens({ name, versions }: ModelEntry, fleet: readonly WorkerStatus[]): number | undefined {

@@ -55,6 +55,16 @@ const PictureModelSchema = z.object({
       }),
   }),
   samplers: z.array(SamplerNameSchema),
+  adapters: z
+    .array(
+      z.object({
+        name: z.string(),
+        trigger: z.array(z.string()).meta({ description: 'Words that the prompt needs for it to act.' }),
+        scale: z.number().meta({ description: 'How strongly it acts when a request does not say.' }),
+        description: z.string().optional().meta({ description: 'What it does.' }),
+      }),
+    )
+    .meta({ description: 'Adapters (LoRA) that requests may use.' }),
 });
 
 const SpeechModelSchema = z.object({
