@@ -6,6 +6,7 @@ import { expect, test } from 'vitest';
 import { parseRegistry } from '../../packages/shared/src/index.ts';
 import {
   adapterPath,
+  controlFolder,
   evict,
   type FetchEvent,
   fetchModel,
@@ -274,6 +275,33 @@ test('An adapter is fetched as one file into a folder of the cache, which lasts 
   const [adapter] = model.task === 'diffusion' ? model.adapters : [];
   expect(adapterPath(adapter, { models: '/srv', cache })).toBe(join(folder, name));
   expect(await readFile(join(folder, name))).toEqual(Buffer.alloc(1000, 7));
+  const hourLater = Date.now() + 4e6;
+  expect(await evict(cache, 0, namesInCache(registry), hourLater)).toEqual([]);
+  expect(await evict(cache, 0, new Set(), hourLater)).toMatchObject([{ folder }]);
+});
+
+test('A ControlNet is fetched as a folder with its graph, data and config, which lasts while models.yaml names it', async () => {
+  const files = ['config.json', 'model.onnx', 'model.onnx.data', 'diffusion_pytorch_model.safetensors'];
+  const { hub, cache } = await world(
+    {},
+    files.map((name) => [`edges/${name}`, { bytes: Buffer.from('{}') }]),
+  );
+  const registry = parseRegistry(`models:
+  - name: tiny
+    task: diffusion
+    versions: [{ version: "1", path: tiny }]
+    controls: [{ name: edges, source: hf://acme/model/edges, revision: v1 }]
+`);
+  const [model] = registry.models;
+  const [part] = partsToFetch(model);
+  expect(part).toMatchObject({ label: 'control edges of tiny' });
+  const { folder, manifest } = await fetchFrom(hub, cache, { fields: part.fields });
+  expect(manifest.files.map(({ path }) => path)).toEqual(['config.json', 'model.onnx', 'model.onnx.data']);
+  const [control] = model.task === 'diffusion' ? model.controls : [];
+  expect(controlFolder(control, { models: '/srv', cache })).toBe(folder);
+  expect(controlFolder({ ...control, source: undefined, path: 'edges' }, { models: '/srv', cache })).toBe(
+    '/srv/edges',
+  );
   const hourLater = Date.now() + 4e6;
   expect(await evict(cache, 0, namesInCache(registry), hourLater)).toEqual([]);
   expect(await evict(cache, 0, new Set(), hourLater)).toMatchObject([{ folder }]);

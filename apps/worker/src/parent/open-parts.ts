@@ -12,7 +12,13 @@ import {
   versionsOf,
 } from '@lehr/shared';
 import { createEgress, parseAllowList } from '@lehr/shared/egress';
-import { adapterPath, cacheSettings, type ModelPlaces, versionFolder } from '@lehr/shared/model-cache';
+import {
+  adapterPath,
+  cacheSettings,
+  controlFolder,
+  type ModelPlaces,
+  versionFolder,
+} from '@lehr/shared/model-cache';
 import { type ObjectStore, openConfiguredStore, storePlace } from '@lehr/shared/objects';
 import { GroupQueues, Repricer } from '@lehr/shared/queue';
 import { CheckpointStore, RecordStore } from '@lehr/shared/records';
@@ -165,11 +171,16 @@ export const modelsToOpen = (
     if (model.task === 'diffusion') {
       const { width, height } = model.defaults;
       const adapters = model.adapters.map((each) => ({ name: each.name, path: adapterPath(each, places) }));
+      const controls = model.controls.map((each) => ({
+        name: each.name,
+        folder: controlFolder(each, places),
+      }));
       return {
         ...location,
         task: 'diffusion',
         warmUp: { width, height },
         ...(adapters.length > 0 && { adapters }),
+        ...(controls.length > 0 && { controls }),
       };
     }
     const variant = model.variant && { variant: model.variant };

@@ -65,7 +65,7 @@ export class OpenedModels {
 
 /** Logs the provider that runs each graph, and the providers that refused it. */
 function logModel(log: Log, opened: OpenedModel): void {
-  const { ref, batching, reason, graphs, stepMs, rowCap, grownBytes, adapters = [] } = opened;
+  const { ref, batching, reason, graphs, stepMs, rowCap, grownBytes, adapters = [], controls = [] } = opened;
   log.info({ model: ref, batching, graphs, stepMs, rowCap, grownBytes }, 'model opened');
   for (const { graph, provider, refusals } of graphs) {
     if (refusals)
@@ -77,6 +77,9 @@ function logModel(log: Log, opened: OpenedModel): void {
   for (const { name: adapter, problem } of adapters)
     if (problem)
       log.error({ model: ref, adapter, problem }, 'adapter cannot be used; the model serves without it');
+  for (const { name: control, problem } of controls)
+    if (problem)
+      log.error({ model: ref, control, problem }, 'ControlNet cannot be used; the model serves without it');
 }
 
 /** Jobs of the model wait until it can be opened, here or on another worker. */

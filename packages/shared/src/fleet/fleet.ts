@@ -45,6 +45,8 @@ export const WorkerStatusSchema = WorkerVersionSchema.extend({
       max_prompt_tokens: z.int().positive().optional(),
       /** Its adapters that it serves without, with the reason in a sentence; absent where there are none. */
       unusable_adapters: known(z.object({ name: z.string(), reason: z.string() })).optional(),
+      /** The same of its ControlNets. */
+      unusable_controls: known(z.object({ name: z.string(), reason: z.string() })).optional(),
     }),
   ),
   /** The last death of its engine, in a sentence; absent while it has not died. `at` in ms since the epoch. */

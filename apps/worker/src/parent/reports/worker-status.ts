@@ -18,18 +18,21 @@ export function laneStatus(laneRows: LaneRows, speeds: LaneSpeeds): LaneStatus[]
 }
 
 export const modelStatus = (models: readonly OpenedModel[]): ModelStatus[] =>
-  models.map(({ ref, batching, graphs, maxPromptTokens, adapters = [] }) => {
-    const unusable = adapters.flatMap(({ name, problem: reason }) =>
-      reason === undefined ? [] : [{ name, reason }],
-    );
+  models.map(({ ref, batching, graphs, maxPromptTokens, ...parts }) => {
+    const adapters = unusable(parts.adapters);
+    const controls = unusable(parts.controls);
     return {
       ref,
       batching,
       providers: Object.fromEntries(graphs.map(({ graph, provider }) => [graph, provider])),
       ...(maxPromptTokens !== undefined && { max_prompt_tokens: maxPromptTokens }),
-      ...(unusable.length > 0 && { unusable_adapters: unusable }),
+      ...(adapters.length > 0 && { unusable_adapters: adapters }),
+      ...(controls.length > 0 && { unusable_controls: controls }),
     };
   });
+
+const unusable = (parts: OpenedModel['adapters'] = []) =>
+  parts.flatMap(({ name, problem: reason }) => (reason === undefined ? [] : [{ name, reason }]));
 
 /** The engine only knows that a folder is not there; the fetcher knows why. */
 export const unavailableStatus = (

@@ -1,6 +1,6 @@
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { setImmediate } from 'node:timers/promises';
 import { silentLog, systemClock } from '@lehr/shared';
 import { afterEach, beforeEach, expect, test } from 'vitest';
@@ -151,15 +151,17 @@ test('A check of the models that fails is reported, and later checks are made al
   expect(warnings).toEqual([fault]);
 });
 
-test('A model is opened again when the file of an adapter has appeared and stays as it is, and when it is replaced', async () => {
-  const adapter = join(folder, 'later.safetensors');
-  const model: ModelToOpen = {
-    ref: REF,
-    folder,
-    task: 'diffusion',
-    warmUp: { width: 64, height: 64 },
-    adapters: [{ name: 'later', path: adapter }],
-  };
+test.each([
+  ['an adapter', 'later.safetensors', (path: string) => ({ adapters: [{ name: 'later', path }] })],
+  [
+    'a ControlNet',
+    'later/model.onnx',
+    (path: string) => ({ controls: [{ name: 'later', folder: dirname(path) }] }),
+  ],
+])('A model is opened again when the file of %s has appeared and stays as it is', async (_, name, parts) => {
+  const file = join(folder, name);
+  const warmUp = { width: 64, height: 64 };
+  const model: ModelToOpen = { ref: REF, folder, task: 'diffusion', warmUp, ...parts(file) };
   const changed: string[] = [];
   /** Ends the pause before the next check; set while one lasts. */
   let wake: (() => void) | undefined;
@@ -187,13 +189,14 @@ test('A model is opened again when the file of an adapter has appeared and stays
   const stop = models.watch(() => true);
   await nextCheck();
   expect(models.served).toHaveLength(1);
-  await writeFile(adapter, 'half');
+  await mkdir(dirname(file), { recursive: true });
+  await writeFile(file, 'half');
   await nextCheck();
-  await writeFile(adapter, 'complete');
+  await writeFile(file, 'complete');
   await nextCheck();
   expect(changed).toEqual([]);
   await nextCheck();
-  expect(changed).toEqual([adapter]);
+  expect(changed).toEqual([file]);
   expect(models.served).toEqual([]);
   const stopped = stop();
   wake?.();

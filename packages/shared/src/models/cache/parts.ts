@@ -1,4 +1,4 @@
-/** Where the files are that a model of models.yaml uses: those of its versions, and its adapters. */
+/** Where the files are that a model of models.yaml uses: those of its versions, its adapters and its ControlNets. */
 import { basename, join } from 'node:path';
 import type { DiffusionModelEntry, ModelEntry, Registry } from '../registry.ts';
 import { cachedFolder, fromModelsFile, type ModelPlaces, sourceOf } from './fetch-model.ts';
@@ -17,6 +17,18 @@ export function adapterPath(adapter: AdapterEntry, { models, cache }: ModelPlace
   return join(cachedFolder(cache, fields), parseTypedFile(fields.source, fields.revision)?.name ?? '');
 }
 
+type ControlEntry = DiffusionModelEntry['controls'][number];
+
+/** What to fetch; undefined for a folder of the installation. */
+const controlSource = ({ source, revision }: ControlEntry): SourceFields | undefined =>
+  source === undefined ? undefined : { source, revision };
+
+/** Where the folder of a ControlNet is. One with a source may not be there yet. */
+export function controlFolder(control: ControlEntry, { models, cache }: ModelPlaces): string {
+  const fields = controlSource(control);
+  return fields ? cachedFolder(cache, fields) : fromModelsFile(models, control.path ?? '');
+}
+
 interface PartToFetch {
   /** For people: `adapter NAME of MODEL`. */
   readonly label: string;
@@ -24,13 +36,16 @@ interface PartToFetch {
 }
 
 /** What a model uses beside the folders of its versions, as far as it has a source. */
-export const partsToFetch = (model: ModelEntry): PartToFetch[] =>
-  model.task !== 'diffusion'
-    ? []
-    : model.adapters.flatMap((adapter) => {
-        const fields = adapterSource(adapter);
-        return fields ? [{ label: `adapter ${adapter.name} of ${model.name}`, fields }] : [];
-      });
+export function partsToFetch(model: ModelEntry): PartToFetch[] {
+  if (model.task !== 'diffusion') return [];
+  const parts = [
+    ...model.adapters.map((each) => ({ label: `adapter ${each.name}`, fields: adapterSource(each) })),
+    ...model.controls.map((each) => ({ label: `control ${each.name}`, fields: controlSource(each) })),
+  ];
+  return parts.flatMap(({ label, fields }) =>
+    fields ? [{ label: `${label} of ${model.name}`, fields }] : [],
+  );
+}
 
 /** The names in the cache of all that models.yaml names. */
 export const namesInCache = ({ models }: Registry): ReadonlySet<string> =>
