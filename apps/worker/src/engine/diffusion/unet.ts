@@ -3,12 +3,17 @@ import { expectOutput } from '../runtime/graph-values.ts';
 import type { Batching, RuntimeSession } from '../runtime/runtime.ts';
 import type { FloatType, Tensor } from '../runtime/tensor.ts';
 import type { ConditionName } from './conditioning.ts';
+import type { ControlNets, RowControl } from './control/control-nets.ts';
+import { ResidualStack } from './control/residual-stack.ts';
 import { NoisePredictions } from './model-output.ts';
 import { type FedRow, type LatentSize, RowFeeds, type RowFeedsConfig } from './row-feeds.ts';
 import { joinOutputs, type SharedCall } from './shared-calls.ts';
 
 /** One row of the batch; a sample with guidance takes two. */
-export type UnetRow = FedRow;
+export interface UnetRow extends FedRow {
+  /** The ControlNets that guide it at this step, and their pictures. */
+  readonly controls?: readonly RowControl[];
+}
 
 export interface UnetConfig extends RowFeedsConfig {
   /** Those of its output; as many as of its input when absent. */
@@ -20,6 +25,8 @@ export class Unet {
   readonly #session: RuntimeSession;
   readonly #inputs: RowFeeds;
   readonly #output: string;
+  readonly #residuals: ResidualStack;
+  #controlNets: ControlNets | undefined;
   /** For sums with the prediction for one sample. */
   #rowMemory = new Float32Array(0);
 
@@ -28,6 +35,7 @@ export class Unet {
     this.#session = session;
     this.#inputs = new RowFeeds('unet', session, batching, config);
     this.#output = expectOutput('unet', session, ['out_sample', 'sample']).name;
+    this.#residuals = new ResidualStack(session);
     this.latentChannels = config.latentChannels ?? this.inputChannels;
   }
 
@@ -69,6 +77,16 @@ export class Unet {
     return this.#inputs.sizeOr(size);
   }
 
+  /** How many inputs it has for what ControlNets add. */
+  get residualInputs(): number {
+    return this.#residuals.count;
+  }
+
+  /** They run before it, for the rows that have controls. */
+  useControlNets(nets: ControlNets): void {
+    this.#controlNets = nets;
+  }
+
   /**
    * Predicts the noise of every row, in one run where their prompts can share it (shared-calls.ts). The batch is padded to `padTo` rows, for
    * providers that tune per shape: the extra rows repeat the last one and their results are dropped. Throws what RuntimeSession.run throws,
@@ -77,8 +95,11 @@ export class Unet {
   async predict(rows: readonly UnetRow[], size: LatentSize, padTo = rows.length): Promise<NoisePredictions> {
     const calls: SharedCall[] = [];
     const outputs: Tensor<FloatType>[] = [];
-    let runMs = 0;
+    const begunAt = performance.now();
+    const residualsOf = (await this.#controlNets?.run(rows, size)) ?? (() => []);
+    let runMs = performance.now() - begunAt;
     for (const call of this.#inputs.calls(rows, size, padTo)) {
+      Object.assign(call.feeds, this.#residuals.feeds(call.batch, residualsOf));
       const startedAt = performance.now();
       const { [this.#output]: output } = await this.#session.run(call.feeds, [this.#output]);
       runMs += performance.now() - startedAt;

@@ -106,7 +106,7 @@ export interface OpenedModel {
 }
 
 /** An adapter or a ControlNet of an open model. */
-interface OpenedPart {
+export interface OpenedPart {
   readonly name: string;
   readonly problem?: string;
 }

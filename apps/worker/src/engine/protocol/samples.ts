@@ -76,7 +76,7 @@ interface AdapterUse {
   readonly scale: number;
 }
 
-interface ControlUse {
+export interface ControlUse {
   /** As models.yaml names it. */
   readonly name: string;
   /** RGB, 8 bits, row-major, height x width x 3, of the size of the sample; a second pass enlarges it. */

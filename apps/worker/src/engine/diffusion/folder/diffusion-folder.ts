@@ -3,6 +3,7 @@
 import { existsSync } from 'node:fs';
 import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
+import type { StoredModel } from '@lehr/onnx-model';
 import { LehrError } from '@lehr/shared';
 import { openWhole, reportOf } from '../../folder/open-whole.ts';
 import type {
@@ -14,6 +15,8 @@ import type {
 } from '../../runtime/runtime.ts';
 import type { PictureSize } from '../../values/resize.ts';
 import type { Conditioning } from '../conditioning.ts';
+import { addResidualInputs, type ResidualInputs } from '../control/add-residual-inputs.ts';
+import { type ControlToOpen, type OpenControl, openControls } from '../control/open-controls.ts';
 import { MAX_CHUNKS } from '../prompt-chunks.ts';
 import type { LatentSize } from '../row-feeds.ts';
 import type { SchedulerConfig } from '../scheduler-config.ts';
@@ -29,6 +32,8 @@ import { openTextEncoders } from './open-text-encoders.ts';
 interface DiffusionOptions extends LoadOptions {
   /** Memory for cached prompt embeddings. */
   readonly embeddingCacheBytes?: number;
+  /** ControlNets that may guide it. */
+  readonly controls?: readonly ControlToOpen[];
 }
 
 export interface DiffusionModel {
@@ -41,6 +46,8 @@ export interface DiffusionModel {
   /** Opens the VAE decoder again, whole or in pieces (LoadOptions.largestPiece). */
   reloadDecoder(largestPiece?: number): Promise<RuntimeSession>;
   readonly pictureInput: PictureInput;
+  /** Those of the options, each with the reason where it cannot be used. */
+  readonly controls: readonly OpenControl[];
   readonly schedulerConfig: SchedulerConfig;
   /** The conditions of the UNet beside the prompt. */
   readonly conditioning: Conditioning;
@@ -80,8 +87,23 @@ async function openParts(
   const { tokenizer, textEncoder, graphs } = await openTextEncoders(folder, config, runtime, options);
 
   const plan = { ...unetSizes(config), probe: probeSize(config), tokens: tokenizer.maxTokens };
-  const loaded = await loadUnet(join(folder, 'unet/model.onnx'), plan, runtime, options);
+  let residuals: ResidualInputs = { outcome: 'added', count: 0 };
+  const rewrites = options.controls?.length
+    ? [
+        (stored: StoredModel) => {
+          residuals = addResidualInputs(stored);
+        },
+      ]
+    : [];
+  const loaded = await loadUnet(join(folder, 'unet/model.onnx'), { ...plan, rewrites }, runtime, options);
   const { unet } = loaded;
+  const guided = { unet, residuals, plan: { ...plan, inputChannels: unet.latentChannels } };
+  const { controls, graphs: controlGraphs } = await openControls(
+    options.controls ?? [],
+    guided,
+    runtime,
+    options,
+  );
 
   const loadDecoder = (largestPiece?: number) =>
     runtime.load(
@@ -108,6 +130,7 @@ async function openParts(
     vae,
     reloadDecoder: loadDecoder,
     pictureInput,
+    controls,
     schedulerConfig: config.scheduler,
     conditioning: conditioningOf(config, unet),
     batching: unet.batching,
@@ -119,6 +142,7 @@ async function openParts(
       reportOf('unet', loaded.session),
       reportOf('vae_decoder', vaeSession),
       ...(pictureInput.encoder ? [pictureInput.graph] : []),
+      ...controlGraphs,
     ],
   };
 }

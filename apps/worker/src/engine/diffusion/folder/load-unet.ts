@@ -6,7 +6,7 @@ import type { FedRow, LatentSize } from '../row-feeds.ts';
 import { Unet, type UnetConfig } from '../unet.ts';
 import { rewireTimestep, type UnetRewrite, withRewrites } from './rewire-unet.ts';
 
-interface RowsPlan {
+export interface RowsPlan {
   /** Latent size of the check at load, when the graph fixes none. */
   readonly probe: LatentSize;
   /** Tokens of a prompt embedding. */
@@ -57,7 +57,7 @@ export async function loadUnet(
  * Rewires, loads and checks; when any of these fails, loads the file as it is in aligned mode, with the reason. Throws
  * LehrError `model-unavailable` when that fails too.
  */
-async function loadRows<Model extends RowModel>(
+export async function loadRows<Model extends RowModel>(
   path: string,
   make: (session: RuntimeSession, batching: Batching) => Model,
   plan: RowsPlan,

@@ -14,8 +14,8 @@ export interface CheckpointsOptions {
   readonly settings: CheckpointSettings;
   readonly clock: Clock;
   readonly post: (message: FromEngine) => void;
-  /** Digest of the weights of a model. */
-  readonly weightsOf: (model: string) => string;
+  /** Digest of the weights that draw a sample. */
+  readonly weightsOf: (request: DiffusionSample) => string;
 }
 
 export class Checkpoints {
@@ -100,8 +100,7 @@ export class Checkpoints {
   /** A second pass has the identity of what was asked for, marked: what it begins at follows from that. */
   #identityOf({ request: own, first }: LaneSample, isSecond = first !== undefined): string {
     const request = first?.request ?? own;
-    const identity =
-      this.#identities.get(request) ?? identityOf(request, this.#options.weightsOf(request.model));
+    const identity = this.#identities.get(request) ?? identityOf(request, this.#options.weightsOf(request));
     this.#identities.set(request, identity);
     return isSecond ? `${identity}-second` : identity;
   }
@@ -120,13 +119,15 @@ function identityOf(request: DiffusionSample, weights: string): string {
     latent,
     mask,
     hires,
+    controls,
     ...input
   } = request;
   const { kept, ...larger } = hires ?? {};
-  const sorted = Object.entries({ ...input, ...(hires && { hires: larger }) }).sort(([a], [b]) =>
-    a < b ? -1 : 1,
-  );
+  const guides = controls?.map(({ pixels: _, ...use }) => use);
+  const whole = { ...input, ...(hires && { hires: larger }), ...(guides && { controls: guides }) };
+  const sorted = Object.entries(whole).sort(([a], [b]) => (a < b ? -1 : 1));
   const hash = createHash('sha256').update(JSON.stringify([weights, sorted]));
   for (const pixels of [image, latent, mask, kept?.image, kept?.mask]) if (pixels) hash.update(pixels);
+  for (const { pixels } of controls ?? []) hash.update(pixels);
   return hash.digest('hex');
 }

@@ -12,6 +12,7 @@ import { encoderOf } from '../folder/open-picture-input.ts';
 import { fitLatentRgb, type LatentRgb } from '../latent-rgb.ts';
 import type { VaeEncoder } from '../vae-encoder.ts';
 import { Checkpoints } from './checkpoints.ts';
+import { ControlPictures, refuseControls } from './control-pictures.ts';
 import { Lane } from './lane.ts';
 import { LaneSample } from './lane-sample.ts';
 import { DecodeQueue, EncodeQueue, PromptQueue } from './sample-queues.ts';
@@ -24,6 +25,8 @@ interface OpenModel {
   readonly latentRgb: LatentRgb | undefined;
   /** Digest of its files; empty when there are no checkpoints. */
   readonly weights: string;
+  /** Those of its ControlNets, by their names. */
+  readonly controlWeights: ReadonlyMap<string, string>;
   /** Picture size of the warm-up. */
   readonly warm: { readonly width: number; readonly height: number };
 }
@@ -33,6 +36,7 @@ export class DiffusionLanes extends ModelLanes<OpenModel, DiffusionSample, Lane>
   readonly #prompts: PromptQueue;
   readonly #decodes: DecodeQueue;
   readonly #upscales: Upscales;
+  readonly #controlPictures: ControlPictures;
   readonly #checkpoints: Checkpoints | undefined;
 
   /** With `beside`, these are further lanes of its open models. */
@@ -65,7 +69,15 @@ export class DiffusionLanes extends ModelLanes<OpenModel, DiffusionSample, Lane>
       post,
       onEnlarged: (sample, picture) => this.#beginSecondPass(sample, picture),
     });
-    const weightsOf = (ref: string): string => this.opened(ref).weights;
+    this.#controlPictures = new ControlPictures({
+      transforms: enlarger,
+      post,
+      onMade: (sample) => this.#begin(sample),
+    });
+    const weightsOf = ({ model, controls = [] }: DiffusionSample): string => {
+      const { weights, controlWeights } = this.opened(model);
+      return [weights, ...controls.map(({ name }) => controlWeights.get(name))].join(' ');
+    };
     this.#checkpoints = beside
       ? beside.#checkpoints
       : settings.checkpoints && new Checkpoints({ settings: settings.checkpoints, clock, post, weightsOf });
@@ -75,11 +87,12 @@ export class DiffusionLanes extends ModelLanes<OpenModel, DiffusionSample, Lane>
   async open(spec: DiffusionToOpen): Promise<OpenedModel> {
     const { runtime, clock } = this.parts;
     const settings = tunedSettings(this.parts.settings, spec.tuned);
-    const model = await openDiffusionModel(spec.folder, runtime, settings);
+    const { controls = [] } = spec;
+    const model = await openDiffusionModel(spec.folder, runtime, { ...settings, controls });
     const loadedAt = clock.monotonic();
     const warm = model.onlySize ?? spec.warmUp;
     const cap = new RowCap(settings.rowCap === 'auto' ? {} : { ceiling: settings.rowCap, fixed: true });
-    const [latentRgb, cut, weights] = await closeOnFailure(model, async () => [
+    const [latentRgb, cut, weights, controlWeights] = await closeOnFailure(model, async () => [
       await warmUp(model, warm, cap, clock),
       await cutDecoder(model.vae, {
         picture: warm,
@@ -88,15 +101,25 @@ export class DiffusionLanes extends ModelLanes<OpenModel, DiffusionSample, Lane>
         clock,
       }),
       settings.checkpoints ? await weightsDigest(spec.folder) : '',
+      settings.checkpoints ? await digestsOf(model, controls) : new Map<string, string>(),
     ]);
-    this.add(spec.ref, { model, cap, latentRgb, weights, warm });
+    this.add(spec.ref, { model, cap, latentRgb, weights, controlWeights, warm });
     const { batching } = model;
     const graphs = model.graphs.map((report) =>
       cut && report.graph === 'vae_decoder' ? { ...report, cut } : report,
     );
     const warmUpMs = clock.monotonic() - loadedAt;
     const opened = openedModel({ ref: spec.ref, batching, graphs, cap, warmUpMs });
-    return { ...opened, maxPromptTokens: model.tokenizer.maxTokens };
+    return {
+      ...opened,
+      maxPromptTokens: model.tokenizer.maxTokens,
+      ...(spec.controls && {
+        controls: model.controls.map(({ name, problem }) => ({
+          name,
+          ...(problem !== undefined && { problem }),
+        })),
+      }),
+    };
   }
 
   /** Throws LehrError `invalid-input` for what the model or its sampler cannot do. */
@@ -106,6 +129,7 @@ export class DiffusionLanes extends ModelLanes<OpenModel, DiffusionSample, Lane>
     if (request.image) this.#encoder(request);
     if (model.conditioning.readsMask) refuseWithoutMask(request);
     refuseSecondPass(model, request, this.#upscales);
+    refuseControls(request, model.controls, (ref) => this.#controlPictures.check(ref));
     const arrivedAt = this.parts.clock.monotonic();
     let sample = newSample(model, request, arrivedAt);
     if (checkpoint && this.#checkpoints) {
@@ -114,14 +138,21 @@ export class DiffusionLanes extends ModelLanes<OpenModel, DiffusionSample, Lane>
       sample = this.#checkpoints.resume(sample, checkpoint, request.hires && second);
       if (sample.first) this.#changeLane(sample);
     }
+    if (sample.controls.toMake && sample.denoising.callsLeft > 0) this.#controlPictures.submit(sample);
+    else this.#begin(sample);
+  }
+
+  /** Its control pictures are there. */
+  #begin(sample: LaneSample): void {
     if (sample.denoising.needsPicture) {
       this.#encodes.submit(sample);
     } else if (sample.denoising.callsLeft > 0) {
       this.#join(sample);
     } else {
+      const { model } = this.opened(sample.request.model);
       sample.prompt.setLengths(model.textEncoder.measure(sample.prompt.texts, model));
-      sample.startedAt = arrivedAt;
-      sample.denoisedAt = arrivedAt;
+      sample.startedAt = sample.arrivedAt;
+      sample.denoisedAt = sample.arrivedAt;
       this.#denoised(sample);
     }
   }
@@ -168,7 +199,7 @@ export class DiffusionLanes extends ModelLanes<OpenModel, DiffusionSample, Lane>
   }
 
   override cancel(id: SampleId): boolean {
-    return this.#upscales.cancel(id) || super.cancel(id);
+    return this.#controlPictures.cancel(id) || this.#upscales.cancel(id) || super.cancel(id);
   }
 
   #changeLane({ request: { id, lane } }: LaneSample): void {
@@ -220,6 +251,19 @@ export class DiffusionLanes extends ModelLanes<OpenModel, DiffusionSample, Lane>
       onStepped: (samples) => this.#checkpoints?.stepped(samples),
     });
   }
+}
+
+/** Of the ControlNets that can be used. */
+async function digestsOf(
+  { controls: open }: DiffusionModel,
+  specs: NonNullable<DiffusionToOpen['controls']>,
+): Promise<ReadonlyMap<string, string>> {
+  const digests = new Map<string, string>();
+  for (const { name, folder } of specs) {
+    const isOpen = open.some((each) => each.name === name && each.problem === undefined);
+    if (isOpen) digests.set(name, await weightsDigest(folder));
+  }
+  return digests;
 }
 
 /** Throws LehrError `invalid-input` for what an inpainting model does not draw. */

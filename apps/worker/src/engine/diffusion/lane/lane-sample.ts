@@ -2,6 +2,8 @@
 import { stepsMade } from '@lehr/shared';
 import type { DiffusionSample } from '../../protocol/messages.ts';
 import { PROMPT_ALONE } from '../conditioning.ts';
+import type { RowControl } from '../control/control-nets.ts';
+import { SampleControls } from '../control/sample-controls.ts';
 import type { NoisyLatent } from '../latent-file.ts';
 import type { NoisePredictions } from '../model-output.ts';
 import type { SchedulerConfig } from '../scheduler-config.ts';
@@ -20,6 +22,7 @@ export class LaneSample implements LaneMember {
   readonly ownSteps: number;
   readonly denoising: Denoising;
   readonly prompt: PromptRows;
+  readonly controls: SampleControls;
   readonly rows: 1 | 2;
   /** This and the other times are on the engine's monotonic clock. */
   readonly arrivedAt: number;
@@ -52,6 +55,7 @@ export class LaneSample implements LaneMember {
     const { hires, sampler } = request;
     this.steps = (first?.ownSteps ?? 0) + this.ownSteps + (hires ? stepsMade({ ...hires, sampler }) : 0);
     this.prompt = new PromptRows(request, conditioning);
+    this.controls = first?.controls ?? new SampleControls(request.controls ?? [], request);
     this.rows = this.prompt.count;
     this.first = first;
     if (!first) return;
@@ -96,9 +100,21 @@ export class LaneSample implements LaneMember {
     return this.denoising.isResumed || this.first?.isResumed === true;
   }
 
+  /** Whether ControlNets guide its next call. */
+  get isGuided(): boolean {
+    return this.#controlsAtNext.length > 0;
+  }
+
   /** This sample's rows of the next batch. */
   nextRows(): UnetRow[] {
-    return this.prompt.at(this.denoising.nextInput(), this.denoising.timestep);
+    const controls = this.#controlsAtNext;
+    const rows = this.prompt.at(this.denoising.nextInput(), this.denoising.timestep);
+    return controls.length === 0 ? rows : rows.map((row) => ({ ...row, controls }));
+  }
+
+  get #controlsAtNext(): readonly RowControl[] {
+    const { call, callsLeft } = this.denoising;
+    return this.controls.at(call, call + callsLeft, this.request);
   }
 
   /**

@@ -99,10 +99,11 @@ export class Lane implements TurnTaker {
     const startedAt = this.#options.clock.monotonic();
     const rows = rowsOf(samples);
     const cap = this.#options.cap.rows;
+    const isGuided = samples.some((sample) => sample.isGuided);
     const runMs = await this.#step(samples);
     const ms = this.#options.clock.monotonic() - startedAt;
-    // The time of a step that had to be split is no measure of a whole one.
-    if (runMs !== undefined) this.#options.cap.observe(rows, ms);
+    // The time of a step that had to be split, or that ran ControlNets for some of its rows, is no measure of a whole one.
+    if (runMs !== undefined && !isGuided) this.#options.cap.observe(rows, ms);
     this.#reportCap();
     this.#options.post({
       type: 'stepped',
