@@ -33,4 +33,10 @@ export {
   toNumber,
   type ValueInfoProto,
 } from './schema.ts';
-export { readStoredModel, type StoredModel, type StoredTensor, writeStoredModel } from './stored-model.ts';
+export {
+  type NewTensor,
+  readStoredModel,
+  type StoredModel,
+  type StoredTensor,
+  writeStoredModel,
+} from './stored-model.ts';

@@ -25,6 +25,16 @@ export interface StoredTensor {
   readonly raw?: { readonly offset: number; readonly length: number };
 }
 
+/** An initializer that no file has yet. */
+export interface NewTensor {
+  /** Without its values. */
+  readonly tensor: TensorProto;
+  /** Of its values. */
+  readonly bytes: number;
+  /** Raw values, little-endian. Called once, when the model is written: no two such tensors are in memory beside it. */
+  load(): Uint8Array;
+}
+
 export interface StoredModel {
   /** Everything but the graph. */
   readonly model: ModelProto;
@@ -95,14 +105,22 @@ function joinRuns(pieces: readonly Readonly<Run>[]): Run[] {
 
 /**
  * The model as one buffer. Long weights stay in the file `name`, which the model was read from, and which must be beside it for
- * whoever loads the buffer; all other initializers are copied unchanged from the source. Without a name, all are copied.
+ * whoever loads the buffer; all other initializers are copied unchanged from the source. Without a name, all are copied. `added` come last.
  */
-export function writeStoredModel(stored: StoredModel, source: ByteSource, name?: string): Uint8Array {
+export function writeStoredModel(
+  stored: StoredModel,
+  source: ByteSource,
+  name?: string,
+  added: readonly NewTensor[] = [],
+): Uint8Array {
   const head = encode('ModelProto', stored.model);
   const graph = encode('GraphProto', stored.graph);
-  const entries = stored.initializers.map((each) =>
-    each.raw && name !== undefined ? reference(each.tensor, each.raw, name) : each,
-  );
+  const entries = [
+    ...stored.initializers.map((each) =>
+      each.raw && name !== undefined ? reference(each.tensor, each.raw, name) : each,
+    ),
+    ...added.map(newEntry),
+  ];
   const weightBytes = entries.reduce((sum, entry) => sum + lengthOf(entry), 0);
   const header = encodeHeader(MODEL_GRAPH, graph.byteLength + weightBytes);
 
@@ -111,14 +129,33 @@ export function writeStoredModel(stored: StoredModel, source: ByteSource, name?:
   for (const part of [head, header, graph, ...entries]) {
     const length = lengthOf(part);
     if (part instanceof Uint8Array) out.set(part, offset);
-    else source.readInto(out.subarray(offset, offset + length), part.start);
+    else if ('load' in part) {
+      out.set(part.head, offset);
+      out.set(part.load(), offset + part.head.byteLength);
+    } else source.readInto(out.subarray(offset, offset + length), part.start);
     offset += length;
   }
   return out;
 }
 
-const lengthOf = (part: Uint8Array | StoredTensor): number =>
-  part instanceof Uint8Array ? part.length : part.end - part.start;
+interface NewEntry extends NewTensor {
+  /** The bytes before the values. */
+  readonly head: Uint8Array;
+}
+
+function newEntry(added: NewTensor): NewEntry {
+  const tensor = Buffer.concat([
+    encode('TensorProto', added.tensor),
+    encodeHeader(TENSOR_RAW_DATA, added.bytes),
+  ]);
+  const head = Buffer.concat([encodeHeader(GRAPH_INITIALIZER, tensor.byteLength + added.bytes), tensor]);
+  return { ...added, head };
+}
+
+function lengthOf(part: Uint8Array | StoredTensor | NewEntry): number {
+  if (part instanceof Uint8Array) return part.length;
+  return 'load' in part ? part.head.byteLength + part.bytes : part.end - part.start;
+}
 
 /** The initializer with its values or, if they are long, with their place in the file `name`. Without a name, all values are copied. */
 export function storedTensor(

@@ -1,5 +1,6 @@
 /** What the graphs of a step read for each row: UNets and ControlNets take latent, timestep, prompt and the conditions of their family. */
 import { LehrError } from '@lehr/shared';
+import { ADAPTER_SCALES } from '../models/adapters/add-adapters.ts';
 import { expectSize, expectType } from '../runtime/graph-values.ts';
 import { RowStack } from '../runtime/row-stack.ts';
 import type { Batching, RuntimeSession, ValueInfo } from '../runtime/runtime.ts';
@@ -11,6 +12,7 @@ import {
   numberTensor,
   type Tensor,
 } from '../runtime/tensor.ts';
+import { type AdapterScale, stackScales } from './adapter-scales.ts';
 import { type ConditionName, type Conditions, unetInputNames } from './conditioning.ts';
 import { callsByLength, MAX_SHARED_TOKENS, RepeatedEmbeddings, type SharedCall } from './shared-calls.ts';
 
@@ -24,6 +26,8 @@ export interface FedRow {
   readonly promptEmbedding: Float32Array;
   /** A value for each of `RowFeeds.conditions`. */
   readonly conditions?: Conditions;
+  /** The adapters that act on this row, and how strongly. */
+  readonly adapters?: readonly AdapterScale[];
 }
 
 export interface LatentSize {
@@ -41,6 +45,8 @@ export interface RowFeedsConfig {
    * keeps its bits whoever runs beside it: repeated keys are summed in another order, and a pixel here and there would differ by one.
    */
   readonly sharesLengths?: boolean;
+  /** The adapters that the graph has, in the order of its scales. */
+  readonly adapters?: readonly string[];
 }
 
 interface ConditionInput {
@@ -67,6 +73,8 @@ export class RowFeeds {
   readonly embeddingDim: number;
   /** The batch size, if the graph fixes it: fewer rows are padded, more are refused. */
   readonly fixedRows: number | undefined;
+  /** Those that can act on a row. */
+  readonly adapters: readonly string[];
   readonly #graph: string;
   readonly #sample: ValueInfo & { readonly type: FloatType };
   readonly #text: { readonly name: string; readonly type: FloatType; readonly takesAnyLength: boolean };
@@ -97,6 +105,7 @@ export class RowFeeds {
     const [sample, timestep, text] = [names.sample, names.timestep, names.text].map(inputOf);
     this.#graph = graph;
     this.batching = batching;
+    this.adapters = config.adapters ?? [];
     this.#maxSharedTokens = (config.sharesLengths ?? session.provider !== 'cpu') ? MAX_SHARED_TOKENS : 0;
     this.#sample = { ...sample, type: expectType(graph, sample, FLOAT_TYPES) };
     this.#text = {
@@ -177,6 +186,7 @@ export class RowFeeds {
     for (const [name, condition] of this.#conditions) {
       feeds[condition.input] = stackConditions(batch, name, condition);
     }
+    if (this.adapters.length > 0) feeds[ADAPTER_SCALES] = stackScales(this.adapters, batch);
     return feeds;
   }
 

@@ -57,6 +57,11 @@ export class Unet {
     return this.#inputs.fixedRows;
   }
 
+  /** Those that can act on a row. */
+  get adapters(): readonly string[] {
+    return this.#inputs.adapters;
+  }
+
   /** Whether each row holds the latent, the mask and the latent of the masked picture, as inpainting models were trained. */
   get readsMask(): boolean {
     return this.inputChannels === 2 * this.latentChannels + 1;

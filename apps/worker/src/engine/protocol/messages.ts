@@ -108,7 +108,10 @@ export interface OpenedModel {
 /** An adapter or a ControlNet of an open model. */
 export interface OpenedPart {
   readonly name: string;
+  /** A sentence. */
   readonly problem?: string;
+  /** What of its file fits nowhere in the model: names of tensors or modules, at most ten. */
+  readonly unused?: readonly string[];
 }
 
 /** A model that could not be opened. The others serve without it. */

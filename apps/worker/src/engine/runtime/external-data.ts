@@ -10,6 +10,7 @@ import {
   EXTERNAL,
   type GraphProto,
   memorySource,
+  type NewTensor,
   type NodeProto,
   readStoredModel,
   type SparseTensorProto,
@@ -110,11 +111,15 @@ function collectTensor(tensor: TensorProto | null | undefined, locations: Set<st
 export const weightsPlace = (path: string): string | undefined =>
   lstatSync(path).isSymbolicLink() ? undefined : basename(path);
 
-/** The graph as it was changed after it was read from this source. */
-export function rewrittenSource(source: GraphSource, changed: StoredModel): GraphSource {
+/** The graph as it was changed after it was read from this source, with initializers that are new. */
+export function rewrittenSource(
+  source: GraphSource,
+  changed: StoredModel,
+  added: readonly NewTensor[] = [],
+): GraphSource {
   const { bytes, path } = source;
   const rewritten = bytes
-    ? writeStoredModel(changed, memorySource(bytes))
-    : withFileSource(path, (file) => writeStoredModel(changed, file, weightsPlace(path)));
+    ? writeStoredModel(changed, memorySource(bytes), undefined, added)
+    : withFileSource(path, (file) => writeStoredModel(changed, file, weightsPlace(path), added));
   return { ...source, bytes: rewritten };
 }

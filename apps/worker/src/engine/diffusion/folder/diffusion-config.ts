@@ -35,6 +35,8 @@ const UnetSchema = z.looseObject({
   /** Height and width of a latent at the native size. */
   sample_size: z.union([size, z.tuple([size, size])]).nullish(),
   block_out_channels: z.array(size).min(1).nullish(),
+  /** Residual layers of each block. */
+  layers_per_block: z.union([size, z.array(size)]).nullish(),
   /** Length of the embedding of the guidance scale, in a latent consistency model. */
   time_cond_proj_dim: size.nullish(),
 });

@@ -6,6 +6,7 @@ import { join } from 'node:path';
 import type { StoredModel } from '@lehr/onnx-model';
 import { LehrError } from '@lehr/shared';
 import { openWhole, reportOf } from '../../folder/open-whole.ts';
+import { ModelAdapters } from '../../models/adapters/model-adapters.ts';
 import type {
   Batching,
   GraphReport,
@@ -34,9 +35,12 @@ interface DiffusionOptions extends LoadOptions {
   readonly embeddingCacheBytes?: number;
   /** ControlNets that may guide it. */
   readonly controls?: readonly ControlToOpen[];
+  /** Files of LoRAs. One that cannot be used is no reason to refuse the model. */
+  readonly adapters?: readonly { readonly name: string; readonly path: string }[];
 }
 
 export interface DiffusionModel {
+  readonly adapters: ModelAdapters;
   readonly tokenizer: ClipTokenizer;
   readonly textEncoder: PromptEncoder;
   readonly unet: Unet;
@@ -74,15 +78,37 @@ export async function openDiffusionModel(
 ): Promise<DiffusionModel> {
   // Between two steps, and on a small machine during them, the worker, the API and Redis need the cores.
   const sharing = { spin: false, ...options };
-  return openWhole(folder, runtime, (tracked) => openParts(folder, tracked, sharing));
+  const config = await readDiffusionConfig(folder);
+  const layers = config.unet.layers_per_block;
+  const perBlock = Array.isArray(layers) ? layers[0] : layers;
+  const adapters = new ModelAdapters(options.adapters ?? [], perBlock ?? LAYERS_PER_BLOCK);
+  try {
+    const model = await openWhole(folder, runtime, (tracked) =>
+      openParts(folder, tracked, sharing, config, adapters),
+    );
+    return {
+      ...model,
+      async close() {
+        adapters.close();
+        await model.close();
+      },
+    };
+  } catch (error) {
+    adapters.close();
+    throw error;
+  }
 }
+
+/** The default of diffusers. */
+const LAYERS_PER_BLOCK = 2;
 
 async function openParts(
   folder: string,
   runtime: InferenceRuntime,
   options: DiffusionOptions,
+  config: DiffusionConfig,
+  adapters: ModelAdapters,
 ): Promise<Omit<DiffusionModel, 'close'>> {
-  const config = await readDiffusionConfig(folder);
   await checkGraphs(folder, graphsOf(config));
   const { tokenizer, textEncoder, graphs } = await openTextEncoders(folder, config, runtime, options);
 
@@ -95,7 +121,9 @@ async function openParts(
         },
       ]
     : [];
-  const loaded = await loadUnet(join(folder, 'unet/model.onnx'), { ...plan, rewrites }, runtime, options);
+  const loaded = await adapters.open('unet', (adapt) =>
+    loadUnet(join(folder, 'unet/model.onnx'), { ...plan, rewrites }, runtime, options, adapt),
+  );
   const { unet } = loaded;
   const guided = { unet, residuals, plan: { ...plan, inputChannels: unet.latentChannels } };
   const { controls, graphs: controlGraphs } = await openControls(
@@ -123,6 +151,7 @@ async function openParts(
 
   checkFit(folder, textEncoder, unet, vae);
   return {
+    adapters,
     tokenizer,
     textEncoder,
     unet,

@@ -1,5 +1,13 @@
 /** Loads a UNet or a ControlNet so that each row can have its own timestep; where that is impossible, loads it aligned, with the reason. */
-import type { Batching, InferenceRuntime, LoadOptions, RuntimeSession } from '../../runtime/runtime.ts';
+import { LehrError } from '@lehr/shared';
+import { type Adapt, withoutAdapters } from '../../models/adapters/model-adapters.ts';
+import type {
+  Batching,
+  GraphSource,
+  InferenceRuntime,
+  LoadOptions,
+  RuntimeSession,
+} from '../../runtime/runtime.ts';
 import { largestDifference } from '../../runtime/tensor.ts';
 import type { ConditionName } from '../conditioning.ts';
 import type { FedRow, LatentSize } from '../row-feeds.ts';
@@ -15,6 +23,8 @@ export interface RowsPlan {
   readonly rewrites?: readonly UnetRewrite[];
   /** Names of inputs that it may have beside those of a UNet. */
   readonly beside?: readonly string[];
+  /** Made last: it may add weights. */
+  readonly finish?: (source: GraphSource) => GraphSource;
 }
 
 /** The sizes of what a graph reads of a row. */
@@ -27,6 +37,7 @@ interface RowSizes {
 /** A graph that computes something for each row. */
 interface RowModel extends RowSizes {
   readonly fixedRows: number | undefined;
+  readonly adapters?: readonly string[];
   sizeOr(size: LatentSize): LatentSize;
   results(rows: readonly FedRow[], size: LatentSize): Promise<Float32Array[]>;
 }
@@ -41,15 +52,23 @@ export interface LoadedUnet {
   readonly session: RuntimeSession;
 }
 
-/** As `loadRows`. */
+/** As `loadRows`; with adapters, each row has its own scales of them. */
 export async function loadUnet(
   path: string,
   plan: RowsPlan & UnetConfig,
   runtime: InferenceRuntime,
   options: LoadOptions,
+  adapt: Adapt = withoutAdapters,
 ): Promise<LoadedUnet> {
-  const make = (session: RuntimeSession, batching: Batching) => new Unet(session, batching, plan);
-  const { model, session } = await loadRows(path, make, plan, runtime, options);
+  let adapters: readonly string[] = [];
+  const finish = (source: GraphSource): GraphSource => {
+    const adapted = adapt(source);
+    adapters = adapted.columns;
+    return adapted.source;
+  };
+  const make = (session: RuntimeSession, batching: Batching) =>
+    new Unet(session, batching, { ...plan, adapters });
+  const { model, session } = await loadRows(path, make, { ...plan, finish }, runtime, options);
   return { unet: model, session };
 }
 
@@ -66,12 +85,17 @@ export async function loadRows<Model extends RowModel>(
 ): Promise<Loaded<Model>> {
   const attempt = await loadPerRow(path, make, plan, runtime, options);
   if (!('reason' in attempt)) return attempt;
-  const session = await runtime.load(withRewrites(path, plan.rewrites ?? []), options);
+  const { rewrites = [], finish = asItIs } = plan;
+  const session = await runtime.load(finish(withRewrites(path, rewrites)), options);
   const model = make(session, { mode: 'aligned', reason: attempt.reason });
   const size = model.sizeOr(plan.probe);
   await model.results([probeRow(model, size, plan.tokens, 1)], size);
+  const problem = await findMixedScales(model, session, plan);
+  if (problem !== undefined) throw new LehrError('model-unavailable', problem);
   return { model, session };
 }
+
+const asItIs = (source: GraphSource): GraphSource => source;
 
 async function loadPerRow<Model extends RowModel>(
   path: string,
@@ -86,7 +110,8 @@ async function loadPerRow<Model extends RowModel>(
     if ('reason' in loaded) return loaded;
     session = loaded.session;
     const model = make(session, { mode: 'rows' });
-    const problem = await findProblem(model, session, plan);
+    const problem =
+      (await findProblem(model, session, plan)) ?? (await findMixedScales(model, session, plan));
     if (problem === undefined) return { model, session };
     await session.close();
     return { reason: problem };
@@ -101,21 +126,21 @@ async function loadPerRow<Model extends RowModel>(
 /** A separate function, so that the rewritten bytes can be freed as soon as the session is loaded. */
 async function loadRewired(
   path: string,
-  { rewrites = [], beside = [] }: RowsPlan,
+  { rewrites = [], beside = [], finish = asItIs }: RowsPlan,
   runtime: InferenceRuntime,
   options: LoadOptions,
 ): Promise<{ readonly session: RuntimeSession } | { readonly reason: string }> {
   // What `lehr models prepare` keeps has none of them.
   const kept = rewrites.length === 0 ? await runtime.rewired?.(path) : undefined;
-  if (kept) return { session: await runtime.load({ path, bytes: kept }, options) };
+  if (kept) return { session: await runtime.load(finish({ path, bytes: kept }), options) };
   const rewiring = rewireTimestep(path, rewrites, beside);
   switch (rewiring.outcome) {
     case 'impossible':
       return { reason: rewiring.reason };
     case 'as-is':
-      return { session: await runtime.load({ path }, options) };
+      return { session: await runtime.load(finish({ path }), options) };
     case 'rewired':
-      return { session: await runtime.load({ path, bytes: rewiring.bytes }, options) };
+      return { session: await runtime.load(finish({ path, bytes: rewiring.bytes }), options) };
   }
 }
 
@@ -136,12 +161,32 @@ async function findProblem(
     await model.results([probeRow(model, size, plan.tokens, 1)], size);
     return undefined;
   }
-  const { difference, effect } = await checkRows(model, size, plan.tokens);
+  return mixed('timesteps', await checkRows(model, size, plan.tokens), session);
+}
+
+function mixed(what: string, { difference, effect }: RowsCheck, session: RuntimeSession): string | undefined {
   const isExact = session.provider === 'cpu' && session.inputs.every(({ type }) => type !== 'float16');
   const { absolute, share } = isExact ? STRICT : LENIENT;
   const tolerance = Math.max(absolute, share * effect);
   if (difference <= tolerance) return undefined;
-  return `rows at different timesteps disturb each other: they differ by ${difference}, at most ${tolerance} allowed`;
+  return `rows at different ${what} disturb each other: they differ by ${difference}, at most ${tolerance} allowed`;
+}
+
+/** Undefined when each row keeps its own scales of adapters. The first row uses the first one, the second row the last one or none. */
+async function findMixedScales(
+  model: RowModel,
+  session: RuntimeSession,
+  plan: RowsPlan,
+): Promise<string | undefined> {
+  const { adapters = [], fixedRows } = model;
+  if (adapters.length === 0) return undefined;
+  const size = model.sizeOr(plan.probe);
+  const row = probeRow(model, size, plan.tokens, 1);
+  const used = adapters.length > 1 ? [adapters[0], adapters[adapters.length - 1]] : adapters;
+  const rows = [...used.map((name) => ({ ...row, adapters: [{ name, scale: 1 }] })), row].slice(0, 2);
+  if (fixedRows !== 1) return mixed('scales of adapters', await compareRows(model, rows, size), session);
+  await model.results([rows[0]], size);
+  return undefined;
 }
 
 /** Far apart, whole numbers, and inside every noise schedule of 1000 timesteps. */
@@ -150,7 +195,7 @@ const TIMESTEPS = [901, 21];
 interface RowsCheck {
   /** The largest difference between a row's result in a batch and alone. */
   readonly difference: number;
-  /** The largest difference that the timestep alone makes: how large `difference` would be if the graph mixed the rows up. */
+  /** The largest difference that the timestep or the scales alone make: how large `difference` would be if the graph mixed the rows up. */
   readonly effect: number;
 }
 
@@ -162,6 +207,11 @@ interface RowsCheck {
  */
 export async function checkRows(model: RowModel, size: LatentSize, tokens: number): Promise<RowsCheck> {
   const rows = TIMESTEPS.map((timestep) => probeRow(model, size, tokens, timestep));
+  return compareRows(model, rows, size);
+}
+
+/** Two rows that differ in one thing. */
+async function compareRows(model: RowModel, rows: readonly FedRow[], size: LatentSize): Promise<RowsCheck> {
   const together = await model.results(rows, size);
   const alone: Float32Array[] = [];
   for (const row of rows) alone.push(...(await model.results([row], size)));

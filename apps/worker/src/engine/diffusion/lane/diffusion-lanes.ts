@@ -74,9 +74,10 @@ export class DiffusionLanes extends ModelLanes<OpenModel, DiffusionSample, Lane>
       post,
       onMade: (sample) => this.#begin(sample),
     });
-    const weightsOf = ({ model, controls = [] }: DiffusionSample): string => {
-      const { weights, controlWeights } = this.opened(model);
-      return [weights, ...controls.map(({ name }) => controlWeights.get(name))].join(' ');
+    const weightsOf = ({ model: ref, controls = [], adapters = [] }: DiffusionSample): string => {
+      const { weights, controlWeights, model } = this.opened(ref);
+      const ofControls = controls.map(({ name }) => controlWeights.get(name));
+      return [weights, ...ofControls, ...adapters.map(({ name }) => model.adapters.digestOf(name))].join(' ');
     };
     this.#checkpoints = beside
       ? beside.#checkpoints
@@ -87,8 +88,8 @@ export class DiffusionLanes extends ModelLanes<OpenModel, DiffusionSample, Lane>
   async open(spec: DiffusionToOpen): Promise<OpenedModel> {
     const { runtime, clock } = this.parts;
     const settings = tunedSettings(this.parts.settings, spec.tuned);
-    const { controls = [] } = spec;
-    const model = await openDiffusionModel(spec.folder, runtime, { ...settings, controls });
+    const { controls = [], adapters = [] } = spec;
+    const model = await openDiffusionModel(spec.folder, runtime, { ...settings, controls, adapters });
     const loadedAt = clock.monotonic();
     const warm = model.onlySize ?? spec.warmUp;
     const cap = new RowCap(settings.rowCap === 'auto' ? {} : { ceiling: settings.rowCap, fixed: true });
@@ -102,6 +103,7 @@ export class DiffusionLanes extends ModelLanes<OpenModel, DiffusionSample, Lane>
       }),
       settings.checkpoints ? await weightsDigest(spec.folder) : '',
       settings.checkpoints ? await digestsOf(model, controls) : new Map<string, string>(),
+      settings.checkpoints ? await model.adapters.readDigests() : undefined,
     ]);
     this.add(spec.ref, { model, cap, latentRgb, weights, controlWeights, warm });
     const { batching } = model;
@@ -113,6 +115,7 @@ export class DiffusionLanes extends ModelLanes<OpenModel, DiffusionSample, Lane>
     return {
       ...opened,
       maxPromptTokens: model.tokenizer.maxTokens,
+      ...(spec.adapters && { adapters: model.adapters.opened }),
       ...(spec.controls && {
         controls: model.controls.map(({ name, problem }) => ({
           name,
@@ -125,6 +128,7 @@ export class DiffusionLanes extends ModelLanes<OpenModel, DiffusionSample, Lane>
   /** Throws LehrError `invalid-input` for what the model or its sampler cannot do. */
   override submit({ checkpoint, ...request }: DiffusionSample): void {
     const { model } = this.opened(request.model);
+    model.adapters.check(request.adapters ?? []);
     refuseOtherSize(model.onlySize, request);
     if (request.image) this.#encoder(request);
     if (model.conditioning.readsMask) refuseWithoutMask(request);
@@ -311,7 +315,8 @@ export async function warmUp(
 ): Promise<LatentRgb | undefined> {
   const { unet, vae, tokenizer } = model;
   const size = { width: picture.width / vae.scaleFactor, height: picture.height / vae.scaleFactor };
-  const row = probeRow(unet, size, tokenizer.maxTokens, 1);
+  const adapters = unet.adapters.slice(0, 1).map((name) => ({ name, scale: 1 }));
+  const row = { ...probeRow(unet, size, tokenizer.maxTokens, 1), adapters };
   // A graph with a fixed batch size has only one row count.
   const rungs = unet.fixedRows === undefined ? ROW_LADDER : [unet.fixedRows];
   const run = (rows: number) => unet.predict(new Array(rows).fill(row), size);

@@ -92,7 +92,8 @@ export class PromptRows {
   /** The rows of a call with this input: with guidance, the negative prompt's row and then the prompt's. */
   at(latent: Float32Array, timestep: number): UnetRow[] {
     if (!this.#rows) throw new Error('A sample has no prompt embeddings yet. This is a bug in Lehr.');
-    return this.#rows.map((row) => ({ latent, timestep, ...row }));
+    const { adapters = [] } = this.#request;
+    return this.#rows.map((row) => ({ latent, timestep, ...row, adapters }));
   }
 }
 

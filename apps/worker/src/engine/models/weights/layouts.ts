@@ -107,7 +107,7 @@ const RESNET: ReadonlyMap<string, string> = new Map([
 ]);
 
 /** Attentions have the same names inside in both layouts. */
-function unetName(name: string, { layersPerBlock }: Shapes): Renamed {
+export function unetName(name: string, { layersPerBlock }: Pick<Shapes, 'layersPerBlock'>): Renamed {
   const [module, leaf] = splitLeaf(name);
   const outer = UNET_OUTER.get(module);
   if (outer !== undefined) return { name: `${outer}.${leaf}` };

@@ -1,5 +1,12 @@
 /** The values of a weight of a file, in the type and the order that a graph has them. */
-import { type ByteSource, bfloat16ToFloat32, DATA_TYPE, toFloat16, toFloat32 } from '@lehr/onnx-model';
+import {
+  type ByteSource,
+  bfloat16ToFloat32,
+  DATA_TYPE,
+  type SafeTensor,
+  toFloat16,
+  toFloat32,
+} from '@lehr/onnx-model';
 import { type NamedWeight, shapeOf } from './layouts.ts';
 
 type Values = Float32Array | Uint16Array;
@@ -16,8 +23,7 @@ export function valuesOf(
   type: number,
 ): Uint8Array {
   const { dtype, name } = weight.tensor;
-  if (!READABLE.has(dtype))
-    throw new ValuesError(`has ${name} in ${dtype}; Lehr reads weights in F32, F16 and BF16`);
+  checkType(weight.tensor);
   const bytes = bytesOf(source, weight);
   const isHalf = type === DATA_TYPE.float16;
   const values = isHalf ? halves(bytes, dtype) : floats(bytes, dtype);
@@ -31,7 +37,21 @@ export function valuesOf(
   return new Uint8Array(ordered.buffer);
 }
 
-function bytesOf(source: ByteSource, { tensor, share }: NamedWeight): ArrayBuffer {
+/** All values of a tensor, as the file has them. Throws ValuesError as `valuesOf` does. */
+export function floatsIn(source: ByteSource, tensor: SafeTensor): Float32Array {
+  checkType(tensor);
+  const values = floats(bytesOf(source, { tensor }), tensor.dtype);
+  if (!values.every(Number.isFinite))
+    throw new ValuesError(`has values in ${tensor.name} that are no numbers`);
+  return values;
+}
+
+function checkType({ dtype, name }: SafeTensor): void {
+  if (!READABLE.has(dtype))
+    throw new ValuesError(`has ${name} in ${dtype}; Lehr reads weights in F32, F16 and BF16`);
+}
+
+function bytesOf(source: ByteSource, { tensor, share }: Pick<NamedWeight, 'tensor' | 'share'>): ArrayBuffer {
   const length = tensor.length / (share?.of ?? 1);
   const bytes = new Uint8Array(length);
   source.readInto(bytes, tensor.offset + length * (share?.index ?? 0));

@@ -15,6 +15,7 @@ export interface WeightsFile {
   readonly source: ByteSource;
   /** By the names that the file gives them. */
   readonly tensors: ReadonlyMap<string, SafeTensor>;
+  readonly metadata: Readonly<Record<string, string>>;
   close(): void;
 }
 
@@ -24,15 +25,20 @@ export const refusedFile = (path: string, predicate: string): LehrError =>
 
 /** Throws LehrError `invalid-request` for what is no safetensors file with the weights of a model. */
 export function openWeightsFile(path: string): WeightsFile {
+  const file = openSafetensors(path);
+  if (![...file.tensors.keys()].some((name) => ADAPTER.test(name))) return file;
+  file.close();
+  throw refusedFile(path, 'is an adapter (LoRA), which changes a model and is none by itself');
+}
+
+/** Throws LehrError `invalid-request` for what is no safetensors file. */
+export function openSafetensors(path: string): WeightsFile {
   if (!statSync(path, { throwIfNoEntry: false })?.isFile()) throw refusedFile(path, 'is not a file');
   const source = openFileSource(path);
   try {
     const kind = otherKind(source);
     if (kind !== undefined) throw refusedFile(path, kind);
-    const { tensors } = readSafetensors(source);
-    if ([...tensors.keys()].some((name) => ADAPTER.test(name)))
-      throw refusedFile(path, 'is an adapter (LoRA), which changes a model and is none by itself');
-    return { path, source, tensors, close: source.close };
+    return { path, source, ...readSafetensors(source), close: source.close };
   } catch (error) {
     source.close();
     throw error instanceof SafetensorsError ? refusedFile(path, error.message) : error;
