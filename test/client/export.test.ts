@@ -1,6 +1,7 @@
 /** `lehr models export` as a user runs it: what it says where Python or its packages are missing, and that nothing stays then. */
 import { execFileSync } from 'node:child_process';
-import { existsSync } from 'node:fs';
+import { once } from 'node:events';
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { cp, mkdir, readdir, readFile, symlink, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { expect, test } from 'vitest';
@@ -22,16 +23,30 @@ function hasPython(): boolean {
   }
 }
 
+/** Scripts that export something below the folder. */
+function running(folder: string): number {
+  const pids = readdirSync('/proc').filter((name) => /^\d+$/.test(name));
+  const lineOf = (pid: string): string => {
+    try {
+      return readFileSync(`/proc/${pid}/cmdline`, 'utf8');
+    } catch {
+      return '';
+    }
+  };
+  return pids.map(lineOf).filter((line) => line.includes('export_model.py') && line.includes(folder)).length;
+}
+
 async function home() {
   const folder = await tempFolder('home');
   await mkdir(join(folder, 'torch'));
   await writeFile(join(folder, 'torch/config.json'), '{}');
-  const lehr = (args: readonly string[], env: Readonly<Record<string, string>> = {}) =>
+  const start = (args: readonly string[], env: Readonly<Record<string, string>> = {}) =>
     startLehrCommand(['models', 'export', ...args], {
       env: { LEHR_HOME: folder, LEHR_DEVICE: 'cpu', ...env },
       cwd: folder,
-    }).ended;
-  return { folder, lehr };
+    });
+  const lehr = (...more: Parameters<typeof start>) => start(...more).ended;
+  return { folder, start, lehr };
 }
 
 test('An export of what is not there, or without Python, says so in one sentence and leaves nothing', async () => {
@@ -75,7 +90,7 @@ test.skipIf(CACHE === undefined)(
   'A pipeline, a ControlNet and a speech model of torch become models that Lehr opens',
   { timeout: 600_000, tags: ['long'] },
   async () => {
-    const { folder, lehr } = await home();
+    const { folder, start, lehr } = await home();
     const kept = join(CACHE ?? '', 'export/python');
     await mkdir(dirname(kept), { recursive: true });
     if (existsSync(kept)) await symlink(kept, join(folder, 'python'));
@@ -98,6 +113,14 @@ test.skipIf(CACHE === undefined)(
     ].join('\n');
     execFileSync(join(folder, 'python/bin/python'), ['-c', make], { cwd: folder, stdio: 'ignore' });
 
+    for (const signal of ['SIGINT', 'SIGKILL'] as const) {
+      const stopped = start(['sd']);
+      await once(stopped.child.stderr, 'data');
+      await expect.poll(() => running(folder)).toBe(1);
+      stopped.child.kill(signal);
+      await stopped.ended;
+      await expect.poll(() => running(folder)).toBe(0);
+    }
     expect(await lehr(['edges'])).toMatchObject({
       stderr: expect.stringContaining('--control-of names that'),
     });

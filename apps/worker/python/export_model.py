@@ -10,9 +10,19 @@ object, {"step": text}. An error is one line at the end of stderr, after what th
 import json
 import os
 import sys
+import threading
 import traceback
 from pathlib import Path
 
+
+
+def end_with_parent() -> None:
+    # Not by `sys.stdin`, whose lock would be held at the end of the interpreter.
+    os.read(0, 1)
+    os._exit(1)
+
+
+threading.Thread(target=end_with_parent, daemon=True).start()
 REQUEST = json.loads(sys.argv[1])
 # Read when the libraries are imported.
 os.environ |= {"HF_HOME": REQUEST["downloads"], "HF_HUB_DISABLE_TELEMETRY": "1"}

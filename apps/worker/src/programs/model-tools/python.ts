@@ -55,9 +55,12 @@ async function runPython(
   args: readonly string[],
   onLine: (line: string) => void,
 ): Promise<void> {
-  const child = spawn(program, args, { stdio: ['ignore', 'pipe', 'pipe'] });
+  // The end of its stdin tells the script that this process is gone, also after a kill.
+  const child = spawn(program, args, { stdio: ['pipe', 'pipe', 'pipe'] });
   const stop = (): void => void child.kill('SIGKILL');
+  const leave = (): void => process.exit(1);
   process.once('exit', stop);
+  process.once('SIGTERM', leave);
   let last = '';
   const reading = [
     readLines(child.stdout, onLine),
@@ -72,6 +75,7 @@ async function runPython(
     throw new LehrError('unavailable', sentence(last || `${program} ended (${code})`));
   } finally {
     process.off('exit', stop);
+    process.off('SIGTERM', leave);
   }
 }
 
