@@ -154,8 +154,7 @@ def check(pipeline, path: Path, name: str) -> None:
 
 def use(pipeline, each) -> dict:
     """Gives the loaded adapters the scales of a case; what is returned are arguments of the pipeline."""
-    loaded = {name for names in pipeline.get_list_adapters().values() for name in names}
-    if not loaded:
+    if not getattr(pipeline, "get_list_adapters", dict)():
         return {}
     wanted = each.get("adapters", [])
     if not wanted:

@@ -66,7 +66,8 @@ def inputs(net, rows: int, side: int) -> dict:
     values = {"sample": torch.randn(rows, 4, side, side), "timestep": torch.tensor(7),
               "encoder_hidden_states": torch.randn(rows, 77, cross), "controlnet_cond": torch.rand(rows, 3, 8 * side, 8 * side)}
     if net.config.addition_embed_type == "text_time":
-        values.update(text_embeds=torch.randn(rows, 16), time_ids=torch.randn(rows, 6))
+        pooled = net.config.projection_class_embeddings_input_dim - 6 * net.config.addition_time_embed_dim
+        values.update(text_embeds=torch.randn(rows, pooled), time_ids=torch.randn(rows, 6))
     return values
 
 
@@ -101,7 +102,9 @@ def pipeline_of(pipeline, each, controls):
     kind = "Inpaint" if "mask" in each else "Img2Img" if "image" in each else ""
     family = "StableDiffusionXL" if getattr(pipeline, "text_encoder_2", None) is not None else "StableDiffusion"
     nets = [controls[control["name"]] for control in each["control"]]
-    drawer = getattr(diffusers, f"{family}ControlNet{kind}Pipeline").from_pipe(pipeline, controlnet=nets if len(nets) > 1 else nets[0])
+    # from_pipe makes all parts float32 unless it is told.
+    drawer = getattr(diffusers, f"{family}ControlNet{kind}Pipeline").from_pipe(
+        pipeline, controlnet=nets if len(nets) > 1 else nets[0], torch_dtype=pipeline.dtype)
     return drawer, "control_image" if kind else "image"
 
 

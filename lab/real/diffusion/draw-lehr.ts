@@ -15,12 +15,12 @@ import {
   sampleOf,
   secondPasses,
 } from '../../../test/support/diffusion-fixtures.ts';
-import { type Drawn, type DrawnOf, readDrawn } from './full-size.ts';
+import { type Drawn, type DrawnOf, type Parts, readDrawn } from './full-size.ts';
 
 /** The name of the picture that was drawn alone. */
 export const aloneOf = ({ name }: DiffusersCase): { name: string } => ({ name: `${name}-alone` });
 
-interface Options {
+interface Options extends Parts {
   /** The folder of the export below that of the pipeline; `onnx` by default. */
   readonly graphs?: string;
   /** The latents that cases begin at. */
@@ -31,7 +31,7 @@ interface Options {
 export async function drawWithLehr(
   folder: string,
   cases: readonly DiffusersCase[],
-  { graphs = 'onnx', latentOf }: Options = {},
+  { graphs = 'onnx', latentOf, ...parts }: Options = {},
 ): Promise<DrawnOf> {
   const out = join(folder, 'drawn', graphs === 'onnx' ? 'lehr' : `lehr-${graphs}`);
   const last = cases[cases.length - 1];
@@ -39,6 +39,7 @@ export async function drawWithLehr(
   const model = await openDiffusionModel(join(folder, graphs), onnxRuntime, {
     providers: ['cpu'],
     threads: 1,
+    ...parts,
   });
   const drawing = { model, out, samplesOf: samplesOf(model, folder, latentOf) };
   try {

@@ -1,16 +1,17 @@
 /** The pipelines at full size: made and exported once, and what each program draws with them, kept in the cache. */
 import { existsSync, readFileSync } from 'node:fs';
 import { readdir, rm, stat, writeFile } from 'node:fs/promises';
-import { join } from 'node:path';
+import { join, parse } from 'node:path';
 import sharp from 'sharp';
+import type { DiffusionToOpen } from '../../../apps/worker/src/engine/protocol/messages.ts';
 import type { DiffusersCase, ExpectedPicture } from '../../../test/support/diffusion-fixtures.ts';
 import type { PythonProgram } from '../python.ts';
 import type { Bench } from '../section.ts';
 
 const SCRIPT = 'lab/real/diffusion/full_size.py';
 
-/** What full_size.py draws with: diffusers in torch, and Optimum's pipeline of ONNX Runtime. */
-export type Engine = 'torch' | 'onnx';
+/** What full_size.py draws with: diffusers in torch, also with the weights of a file, and Optimum's pipeline of ONNX Runtime. */
+export type Engine = 'torch' | 'checkpoint' | 'onnx';
 
 export interface Drawn {
   /** CPU time of one step. */
@@ -31,6 +32,20 @@ export async function withEncoder(bench: Bench, name: string): Promise<string> {
   const request = { do: 'export-graph', folder, graph: 'vae_encoder' };
   await once(join(folder, 'onnx/vae_encoder'), `exporting the VAE encoder of ${name}`, request, bench);
   return folder;
+}
+
+/** What a diffusion model is opened with, beside its folder. */
+export type Parts = Pick<DiffusionToOpen, 'adapters' | 'controls'>;
+
+/** Adds LoRAs and a ControlNet to a pipeline. */
+export async function withParts(bench: Bench, folder: string): Promise<Parts> {
+  await once(join(folder, 'adapters'), 'making LoRAs', { do: 'make-adapters', folder }, bench);
+  await once(join(folder, 'controls'), 'exporting a ControlNet', { do: 'make-control', folder }, bench);
+  const files = await readdir(join(folder, 'adapters'));
+  return {
+    adapters: files.map((file) => ({ name: parse(file).name, path: join(folder, 'adapters', file) })),
+    controls: [{ name: 'edges', folder: join(folder, 'controls/edges') }],
+  };
 }
 
 /** Asks a Python program for what makes `result`, in a separate process, unless an earlier run has made it completely. */

@@ -8,7 +8,10 @@ One process does one thing, because each holds gigabytes. Requests, one line of 
     {"do": "make", "name": "sd15", "folder": F}      F/torch: the pipeline as diffusers saves it; or another one of MAKERS
     {"do": "export", "folder": F}                    F/onnx: as `optimum-cli export onnx` writes it, without the VAE encoder
     {"do": "export-graph", "folder": F, "graph": G}  F/onnx/G: this graph alone
-    {"do": "open", "folder": F, "engine": E}         E: torch (diffusers) or onnx (Optimum's pipeline)
+    {"do": "make-checkpoint", "name": N, "folder": F} F/checkpoint/whole.safetensors: other weights for it in one file
+    {"do": "make-adapters", "folder": F}             F/adapters: LoRAs of rank 32; what diffusers draws with them is a case of fixture_cases.py
+    {"do": "make-control", "folder": F}              F/controls/edges: a ControlNet as TorchScript; F/torch-controls/edges: as diffusers saves it
+    {"do": "open", "folder": F, "engine": E}         E: torch (diffusers), onnx (Optimum's pipeline) or checkpoint (diffusers, with the weights of the file)
     {"do": "draw", "case": C, "out": D}              D/NAME.latent.f32, D/NAME.png; answers the CPU seconds of a step
     {"do": "steps", "case": C}                       begins a picture and answers; each {"do": "step"} then makes a step of it
 """
@@ -21,9 +24,13 @@ import time
 from pathlib import Path
 
 import torch
+from safetensors.torch import save_file
 
+import adapter_files
+import control_files
 import drawing
 import pipelines
+import weight_files
 
 sys.path.insert(0, str(Path(__file__).parent.parent))
 from serve import serve  # noqa: E402
@@ -143,8 +150,21 @@ MAKERS = {
 
 
 def make(name: str, folder: Path) -> None:
-    torch.manual_seed(15)
-    pipeline = MAKERS[name](folder / "work")
+    made(name, folder / "work", 15).save_pretrained(folder / "torch")
+    shutil.rmtree(folder / "work")
+
+
+def make_checkpoint(name: str, folder: Path) -> None:
+    """The same model with other weights, in one file of half precision in the original layout."""
+    weights = weight_files.original(made(name, folder / "work", 115))
+    (folder / "checkpoint").mkdir()
+    save_file({key: weight.half().contiguous() for key, weight in weights.items()}, folder / "checkpoint/whole.safetensors")
+    shutil.rmtree(folder / "work")
+
+
+def made(name: str, work: Path, seed: int):
+    torch.manual_seed(seed)
+    pipeline = MAKERS[name](work)
     pipeline.unet.eval()
     with torch.no_grad():
         # Untrained UNets predict almost nothing: the last layer is scaled to predictions of unit variance.
@@ -159,8 +179,7 @@ def make(name: str, folder: Path) -> None:
         pipeline.unet.conv_out.weight.mul_(1 / prediction.std())
     if pipeline.text_encoder:
         change_norms(pipeline.text_encoder)
-    pipeline.save_pretrained(folder / "torch")
-    shutil.rmtree(folder / "work")
+    return pipeline
 
 
 def change_norms(encoder) -> None:
@@ -180,14 +199,43 @@ def export(folder: Path) -> None:
 
 
 def export_graph(folder: Path, graph: str) -> None:
-    from diffusers import DiffusionPipeline
     from optimum.exporters.onnx.convert import export_models
     from optimum.exporters.utils import get_diffusion_models_for_export
 
-    pipeline = DiffusionPipeline.from_pretrained(folder / "torch", torch_dtype=torch.float32)
+    pipeline = open_torch(folder)
     model, config = get_diffusion_models_for_export(pipeline)[graph]
     export_models({graph: (model, config)}, folder / "onnx", output_names=[f"{graph}/model.onnx"])
     (model.save_config if hasattr(model, "save_config") else model.config.save_pretrained)(folder / "onnx" / graph)
+
+
+def open_torch(folder: Path):
+    from diffusers import DiffusionPipeline
+
+    return DiffusionPipeline.from_pretrained(folder / "torch", torch_dtype=torch.float32)
+
+
+def make_adapters(folder: Path) -> None:
+    """`style` with all text encoders, and `look`, of convolutions too; SDXL's in the names of the first program for it, as people have them."""
+    torch.manual_seed(31)
+    pipeline, out = open_torch(folder), folder / "adapters"
+    out.mkdir()
+    unet, second = pipeline.unet, getattr(pipeline, "text_encoder_2", None)
+    name_of = {"name_of": adapter_files.sgm_name(unet)} if second else {}
+    of_encoder = lambda model: adapter_files.places(model, lambda name: name.endswith(adapter_files.ENCODER))
+    text = [("lora_te1" if second else "lora_te", of_encoder(pipeline.text_encoder)), *([("lora_te2", of_encoder(second))] if second else [])]
+    inner = adapter_files.places(unet, lambda name: ".attentions." in name)
+    adapter_files.write(adapter_files.kohya([("lora_unet", inner), *text], 32, 16.0, **name_of), out / "style.safetensors")
+    others = adapter_files.places(unet, lambda name: ".attentions." not in name or name.endswith(("to_q", "to_out.0")))
+    adapter_files.write(adapter_files.kohya([("lora_unet", others)], 32, 8.0, **name_of), out / "look.safetensors")
+
+
+def make_control(folder: Path) -> None:
+    from diffusers import ControlNetModel
+
+    torch.manual_seed(32)
+    net = control_files.trained(ControlNetModel.from_unet(open_torch(folder).unet))
+    net.save_pretrained(folder / "torch-controls/edges")
+    control_files.torchscript(net, folder / "controls/edges")
 
 
 def open_pipeline(folder: Path, engine: str):
@@ -200,9 +248,12 @@ def open_pipeline(folder: Path, engine: str):
         is_xl = (folder / "onnx/text_encoder_2").exists()
         pipeline = ORTStableDiffusionXLPipeline if is_xl else ORTStableDiffusionPipeline
         return pipeline.from_pretrained(folder / "onnx", session_options=options)
-    from diffusers import DiffusionPipeline
-
-    return DiffusionPipeline.from_pretrained(folder / "torch", torch_dtype=torch.float32)
+    pipeline = open_torch(folder)
+    if engine != "checkpoint":
+        return pipeline
+    more = {"requires_safety_checker": False} if "safety_checker" in pipeline.components else {"add_watermarker": False}
+    return type(pipeline).from_single_file(str(folder / "checkpoint/whole.safetensors"), config=str(folder / "torch"),
+                                           local_files_only=True, torch_dtype=torch.float32, **more)
 
 
 class Engine:
@@ -213,15 +264,26 @@ class Engine:
         self.folder = folder
         self.pipeline = drawing.quiet(open_pipeline(folder, engine))
         self.config = json.loads((folder / "torch/scheduler/scheduler_config.json").read_text())
+        self.controls = {}
+
+    def prepare(self, case: dict) -> None:
+        """Loads what the case is the first one to use."""
+        if "adapters" in case and not self.pipeline.get_list_adapters():
+            adapter_files.load(self.pipeline, self.folder / "adapters")
+        if "control" in case and not self.controls:
+            from diffusers import ControlNetModel
+
+            self.controls = {each.name: ControlNetModel.from_pretrained(each) for each in (self.folder / "torch-controls").iterdir()}
 
     def draw(self, case: dict, out: Path) -> dict:
         steps = []
+        self.prepare(case)
         drawing.write_files(self.folder, [case])
         latent, picture = drawing.draw(
             self.pipeline, case, self.config, self.folder,
             # Of a pipeline beside this one.
             latent_file=lambda name: self.folder.parent / "{}/drawn/torch/{}.latent.f32".format(*name.split("/")),
-            at_step=lambda: steps.append(time.process_time()),
+            at_step=lambda: steps.append(time.process_time()), controls=self.controls,
         )
         out.mkdir(parents=True, exist_ok=True)
         drawing.save(latent, picture, out / case["name"])
@@ -266,6 +328,12 @@ def answer(request: dict):
         export(folder)
     elif do == "export-graph":
         export_graph(folder, request["graph"])
+    elif do == "make-checkpoint":
+        make_checkpoint(request["name"], folder)
+    elif do == "make-adapters":
+        make_adapters(folder)
+    elif do == "make-control":
+        make_control(folder)
     elif do == "open":
         opened["engine"] = Engine(folder, request["engine"])
     elif do == "steps":

@@ -4,6 +4,7 @@ import { edits } from './edits.ts';
 import { families } from './families.ts';
 import { fusedOthers, fusedUnet, fusedXl } from './fused.ts';
 import { hostCost } from './host-cost.ts';
+import { imports } from './imported.ts';
 import { opening } from './opening.ts';
 import { parity, parityOfVelocity, parityOfXl } from './parity.ts';
 import { promptLengths } from './prompt-lengths.ts';
@@ -38,6 +39,7 @@ users. The tables of all families have pipelines with the published blocks, laye
     },
     { name: 'xl', title: 'SDXL at three tenths of its width', run: parityOfXl },
     ...edits,
+    ...imports,
     ...families,
     {
       name: 'host',
