@@ -187,6 +187,7 @@ describe('models', () => {
       },
       samplers: ['ddim', 'euler', 'dpmpp_2m'],
       adapters: [],
+      controls: [],
     });
     const one = ModelSchema.parse(await (await world.ask('GET', '/v1/models/tiny')).json());
     expect(one).toEqual(list.data[0]);

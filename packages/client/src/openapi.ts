@@ -1267,6 +1267,21 @@ export interface components {
                 /** @description `latent` interpolates the latent, which needs a strength above about 0.5. `lanczos` enlarges the pixels and needs a VAE encoder. The name of a model enlarges them with that, and Lanczos makes them exactly as large as wanted; the model's entry lists which `upscalers` it takes. Default: `latent`; with `mask` or `expand`, `lanczos`. */
                 readonly upscaler?: string | undefined;
             } | undefined;
+            /** @description Pictures that guide the drawing through ControlNets of the model. */
+            readonly control?: readonly {
+                /** @description A ControlNet that the model lists under `controls`. */
+                readonly name: string;
+                /** @description The picture that guides the drawing, given as `image` is, also as `{{node.image}}` in a workflow, and stretched to the width and height of the job. */
+                readonly image: string;
+                /** @description How strongly it guides: 0 not at all. Default: 1. */
+                readonly scale?: number | undefined;
+                /** @description The share of the steps after which it begins to guide. Default: 0. */
+                readonly start?: number | undefined;
+                /** @description The share of the steps after which it guides no more; above `start`. Default: 1. */
+                readonly end?: number | undefined;
+                /** @description What makes the control picture of `image`. `none`: it is one. `canny`: its edges, white on black. Or a model, one of those that the entry of the model names. Default: that of the ControlNet's entry. */
+                readonly preprocess?: string | undefined;
+            }[] | undefined;
             /** @description With `image`: the part of it to draw again; the rest stays as it is. A picture of the size of `image`, given in the same ways: what is transparent is changed, or when nothing is, what is white; a grey value is a weight. */
             readonly mask?: string | undefined;
             /** @description With `mask`: what it marks is kept, and the rest of the picture drawn again. */
@@ -1457,6 +1472,21 @@ export interface components {
                 /** @description `latent` interpolates the latent, which needs a strength above about 0.5. `lanczos` enlarges the pixels and needs a VAE encoder. The name of a model enlarges them with that, and Lanczos makes them exactly as large as wanted; the model's entry lists which `upscalers` it takes. Default: `latent`; with `mask` or `expand`, `lanczos`. */
                 readonly upscaler?: string | undefined;
             } | undefined;
+            /** @description Pictures that guide the drawing through ControlNets of the model. */
+            readonly control?: readonly {
+                /** @description A ControlNet that the model lists under `controls`. */
+                readonly name: string;
+                /** @description The picture that guides the drawing, given as `image` is, also as `{{node.image}}` in a workflow, and stretched to the width and height of the job. */
+                readonly image: string;
+                /** @description How strongly it guides: 0 not at all. Default: 1. */
+                readonly scale?: number | undefined;
+                /** @description The share of the steps after which it begins to guide. Default: 0. */
+                readonly start?: number | undefined;
+                /** @description The share of the steps after which it guides no more; above `start`. Default: 1. */
+                readonly end?: number | undefined;
+                /** @description What makes the control picture of `image`. `none`: it is one. `canny`: its edges, white on black. Or a model, one of those that the entry of the model names. Default: that of the ControlNet's entry. */
+                readonly preprocess?: string | undefined;
+            }[] | undefined;
             /** @description With `image`: the part of it to draw again; the rest stays as it is. A picture of the size of `image`, given in the same ways: what is transparent is changed, or when nothing is, what is white; a grey value is a weight. */
             readonly mask?: string | undefined;
             /** @description With `mask`: what it marks is kept, and the rest of the picture drawn again. */
@@ -1737,6 +1767,14 @@ export interface components {
                 readonly trigger: readonly string[];
                 /** @description How strongly it acts when a request does not say. */
                 readonly scale: number;
+                /** @description What it does. */
+                readonly description?: string | undefined;
+            }[];
+            /** @description ControlNets that requests may use. */
+            readonly controls: readonly {
+                readonly name: string;
+                /** @description What makes its control picture when a request does not say: none, canny or a model. */
+                readonly preprocess: string;
                 /** @description What it does. */
                 readonly description?: string | undefined;
             }[];

@@ -108,9 +108,10 @@ function presentModel(entry: ModelEntry, created: number, fleet: readonly Worker
   }
   const { family, defaults, samplers } = entry;
   const adapters = entry.adapters.map(presentAdapter);
+  const controls = entry.controls.map(presentControl);
   const tokens = maxPromptTokens(entry, fleet);
   const limits = { ...entry.limits, ...(tokens !== undefined && { max_prompt_tokens: tokens }) };
-  return { ...model, task: 'text-to-image', family, defaults, limits, samplers, adapters };
+  return { ...model, task: 'text-to-image', family, defaults, limits, samplers, adapters, controls };
 }
 
 /** Where its file is, callers need not know. */
@@ -118,6 +119,12 @@ const presentAdapter = ({ name, trigger, scale, description }: DiffusionModelEnt
   name,
   trigger,
   scale,
+  ...(description !== undefined && { description }),
+});
+
+const presentControl = ({ name, preprocess, description }: DiffusionModelEntry['controls'][number]) => ({
+  name,
+  preprocess,
   ...(description !== undefined && { description }),
 });
 

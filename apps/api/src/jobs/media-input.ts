@@ -53,12 +53,13 @@ export type Attachment = { readonly key: ObjectKey } & (
 
 /** The field of the request that names the file. */
 export interface MediaField {
-  readonly field: 'audio' | 'image' | 'mask';
+  readonly field: 'audio' | 'image' | 'mask' | `control/${number}/image`;
   readonly value: string;
 }
 
-const NAMES = { audio: 'audio', image: 'picture', mask: 'mask' };
-const EXAMPLES = { audio: 'audio/wav', image: 'image/png', mask: 'image/png' };
+const nameOf = (field: MediaField['field']): string =>
+  field === 'audio' || field === 'mask' ? field : 'picture';
+const exampleOf = (field: MediaField['field']): string => (field === 'audio' ? 'audio/wav' : 'image/png');
 
 /** Throws `invalid-input` and `too-large` with a pointer to the field. */
 export async function locateMedia(
@@ -105,11 +106,11 @@ function inline(
   const invalid = (detail: string): LehrError => refusal('invalid-input', [problem(field, detail)]);
   const reference = referenceIn(value);
   const media = reference === undefined ? decodeDataUri(value) : inlineAudio[reference];
-  if (!media) throw invalid(`must be a data: URI in base64, such as data:${EXAMPLES[field]};base64,...`);
+  if (!media) throw invalid(`must be a data: URI in base64, such as data:${exampleOf(field)};base64,...`);
   const { bytes } = media;
   if (bytes.byteLength === 0) throw invalid('is empty');
   if (bytes.byteLength > maxUploadBytes) {
-    throw new LehrError('too-large', `The ${NAMES[field]} may have at most ${maxUploadBytes} bytes.`, {
+    throw new LehrError('too-large', `The ${nameOf(field)} may have at most ${maxUploadBytes} bytes.`, {
       problems: [problem(field, `may have at most ${maxUploadBytes} bytes`)],
     });
   }

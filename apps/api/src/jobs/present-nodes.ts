@@ -73,12 +73,15 @@ function spokenPicture(input: Job['input']): Job['input'] {
 }
 
 function presentFields(input: Job['input'], url: (path: string) => string): Job['input'] {
-  const { audio, image, mask, nodes, texts } = input;
+  const { audio, image, mask, control, nodes, texts } = input;
   return {
     ...input,
     ...(isSource(audio) && { audio: presentMedia(audio, url) }),
     ...(isSource(image) && { image: presentMedia(image, url) }),
     ...(isSource(mask) && { mask: presentMedia(mask, url) }),
+    ...(Array.isArray(control) && {
+      control: control.map((each) => ({ ...each, image: presentMedia(each.image, url) })),
+    }),
     ...(isStoredTexts(texts) && { texts: { count: texts.count } }),
     ...(Array.isArray(nodes) && {
       nodes: nodes.map((node) => ({ ...node, input: presentFields(node.input, url) })),

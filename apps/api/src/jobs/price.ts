@@ -3,6 +3,7 @@
  * (two per picture with guidance) times denoising steps. Text encoding and decoding are small in comparison and not counted.
  */
 import {
+  type Control,
   type DiffusionGroup,
   type DiffusionModelEntry,
   FAMILY_TRAITS,
@@ -31,9 +32,13 @@ export const rowStepsOf = (
   guidance: GuidanceKind = 'rows',
 ): number => input.n * rowsPerSample(input.guidance, guidance) * stepsMade(input);
 
+interface PricedInput extends Omit<TextToImageInput, 'control'> {
+  readonly control?: readonly Pick<Control, 'start' | 'end'>[] | undefined;
+}
+
 /** Estimated engine ms of the job, at least 1. A second pass has the price of its own size. */
 export function priceOf(
-  input: TextToImageInput,
+  input: PricedInput,
   group: DiffusionGroup,
   fleet: readonly WorkerStatus[],
   model?: Pick<DiffusionModelEntry, 'family' | 'guidance' | 'adapters'>,
@@ -42,7 +47,8 @@ export function priceOf(
   const seconds = passesOf(input).map((pass, i) => {
     const { width, height } = pass;
     const ownGroup = i === 0 ? group : { ...group, width, height };
-    return rowStepsOf(pass, model?.guidance) / rowStepsPerSecond(ownGroup, fleet, costPerPixel);
+    const rowSteps = rowStepsOf(pass, model?.guidance) * costOfControls(input);
+    return rowSteps / rowStepsPerSecond(ownGroup, fleet, costPerPixel);
   });
   const ms = seconds.reduce((sum, each) => sum + each, 0) * 1000 + priceOfUpscaler(input, fleet);
   return Math.max(1, Math.round(ms));
@@ -55,11 +61,15 @@ const ADAPTER_COST = { share: 0.06, most: 16 };
 const costOfAdapters = ({ adapters }: Pick<DiffusionModelEntry, 'adapters'>): number =>
   1 + ADAPTER_COST.share * Math.min(adapters.length, ADAPTER_COST.most);
 
+/** A ControlNet is the first half of a UNet, and some layers that read its picture. */
+const CONTROL_SHARE = 0.4;
+
+/** Each runs for the rows of its picture, in the steps of its window. */
+const costOfControls = ({ control = [] }: PricedInput): number =>
+  1 + CONTROL_SHARE * control.reduce((sum, { start, end }) => sum + end - start, 0);
+
 /** Of the model between two passes; 0 without one. */
-function priceOfUpscaler(
-  { width, height, hires, n }: TextToImageInput,
-  fleet: readonly WorkerStatus[],
-): number {
+function priceOfUpscaler({ width, height, hires, n }: PricedInput, fleet: readonly WorkerStatus[]): number {
   if (!hires || isPlainUpscaler(hires.upscaler)) return 0;
   const [name, version] = hires.upscaler.split('@');
   const queue = groupQueueName({ task: 'transform', model: { name, version } });

@@ -1,6 +1,7 @@
 /** Resolves a request: model and version, every field with its value, its group and its price. */
 import { hash } from 'node:crypto';
 import {
+  type ControlRequest,
   DEFAULT_TOP_K,
   type DiffusionGroup,
   estimateTokens,
@@ -33,6 +34,7 @@ import { formatShare } from '@lehr/shared/records';
 import { refusal } from '../base/field-problems.ts';
 import { fleetIndex } from '../fleet/fleet-index.ts';
 import { assignVersion, type StoredRollout } from '../rollouts/rollout.ts';
+import { completeControls } from './complete-control.ts';
 import { takesPictureSize } from './complete-edit.ts';
 import { resolveUpscaler } from './complete-hires.ts';
 import { completeInput, safetyFields } from './complete-input.ts';
@@ -42,6 +44,7 @@ import {
   type LocatedMedia,
   locateMedia,
   type MediaContext,
+  type MediaField,
   type MediaParts,
 } from './media-input.ts';
 import { priceOf, priceOfSpeech, priceOfTransform } from './price.ts';
@@ -126,19 +129,25 @@ async function resolvePicture(
   const ofMask = { ...context, name: `${context.name}.mask` };
   const mask = await locatePicture(parts, ofMask, 'mask', request.input.mask);
   const group = groupOf(input, ref, fleet);
+  const controls = completeControls(parts.registry, model, request.input.control ?? []);
+  const located = await locateControls(parts, context, request.input.control ?? []);
+  const priced = { ...input, control: controls };
   return {
     type: 'text-to-image',
     model: formatModelRef(ref),
     queue: groupQueueName(group),
-    cost: priceOf(input, group, fleet, model),
+    cost: priceOf(priced, group, fleet, model),
     input: {
       ...input,
       ...(image && { image: image.source }),
       ...(mask && { mask: mask.source }),
+      ...(controls.length > 0 && {
+        control: controls.map((each, i) => ({ ...each, image: located[i].source })),
+      }),
       ...safetyFields(model, context.safety),
     },
-    attachments: [image, mask].flatMap((each) => each?.attached ?? []),
-    rollout: share?.(priceOf(input, group, NO_FLEET, model)),
+    attachments: [image, mask, ...located].flatMap((each) => each?.attached ?? []),
+    rollout: share?.(priceOf(priced, group, NO_FLEET, model)),
   };
 }
 
@@ -163,12 +172,28 @@ async function resolveTransform(
   };
 }
 
+type LocatedPicture = Omit<LocatedMedia, 'source'> & { readonly source: MediaSource | NodePicture };
+
+/** One after the other, as the pictures of an edit. */
+async function locateControls(
+  parts: ResolveParts,
+  context: ResolveContext,
+  control: readonly ControlRequest[],
+): Promise<LocatedPicture[]> {
+  const located: LocatedPicture[] = [];
+  for (const [i, { image }] of control.entries()) {
+    const own = { ...context, name: `${context.name}.control.${i}` };
+    located.push(...[await locatePicture(parts, own, `control/${i}/image`, image)].filter((each) => !!each));
+  }
+  return located;
+}
+
 async function locatePicture(
   parts: ResolveParts,
   context: ResolveContext,
-  field: 'image' | 'mask',
+  field: Exclude<MediaField['field'], 'audio'>,
   value: string | undefined,
-): Promise<(Omit<LocatedMedia, 'source'> & { readonly source: MediaSource | NodePicture }) | undefined> {
+): Promise<LocatedPicture | undefined> {
   if (value === undefined) return undefined;
   const node = context.isNode ? pictureReference(value) : undefined;
   if (node !== undefined) return { source: node };

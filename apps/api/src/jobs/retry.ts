@@ -58,17 +58,24 @@ export async function resolveRetry(
   const offered = group && registry.resolve(group.task, model, 0);
   // As the key and the model say now.
   const checked = { safety: undefined, ...(offered && safetyFields(offered.model, safety)) };
-  const copied: Record<string, unknown> = {};
   const attachments: Attachment[] = [];
-  for (const field of ['audio', 'image', 'mask', 'texts']) {
-    const sent = SentObjectSchema.safeParse(input[field]).data;
-    if (!sent) continue;
+  const copyOne = async (value: unknown): Promise<unknown> => {
+    const sent = SentObjectSchema.safeParse(value).data;
+    if (!sent) return value;
     const copyOf = toObjectKey(sent.key);
     const key = toObjectKey(inputFolder(tenant, id) + copyOf.split('/').at(-1));
     const found = await store.get(copyOf);
     await found?.body.cancel();
     attachments.push({ key, copyOf, size: found?.bytes ?? 0 });
-    copied[field] = { ...sent, key };
+    return { ...sent, key };
+  };
+  const copied: Record<string, unknown> = {};
+  for (const field of ['audio', 'image', 'mask', 'texts'])
+    if (input[field] !== undefined) copied[field] = await copyOne(input[field]);
+  if (Array.isArray(input.control)) {
+    const control: unknown[] = [];
+    for (const each of input.control) control.push({ ...each, image: await copyOne(each.image) });
+    copied.control = control;
   }
   return { ...same, input: { ...input, ...checked, ...copied }, attachments };
 }

@@ -3,7 +3,7 @@ import { z } from 'zod';
 import { MAX_MEDIA_REFERENCE, MediaSourceSchema } from './media-source.ts';
 
 /** What makes a control picture without a model: it is one already, or its edges are found. */
-const PLAIN_PREPROCESSES = ['none', 'canny'] as const;
+export const PLAIN_PREPROCESSES = ['none', 'canny'] as const;
 
 export const isPlainPreprocess = (preprocess: string): boolean =>
   PLAIN_PREPROCESSES.some((each) => each === preprocess);

@@ -65,6 +65,17 @@ const PictureModelSchema = z.object({
       }),
     )
     .meta({ description: 'Adapters (LoRA) that requests may use.' }),
+  controls: z
+    .array(
+      z.object({
+        name: z.string(),
+        preprocess: z.string().meta({
+          description: 'What makes its control picture when a request does not say: none, canny or a model.',
+        }),
+        description: z.string().optional().meta({ description: 'What it does.' }),
+      }),
+    )
+    .meta({ description: 'ControlNets that requests may use.' }),
 });
 
 const SpeechModelSchema = z.object({

@@ -1,7 +1,7 @@
 /** The request of a text-to-image job, and the input that the worker gets: the same fields with all defaults filled in. */
 import { z } from 'zod';
 import { AdaptersSchema } from './adapters.ts';
-import { ControlsSchema } from './control.ts';
+import { ControlRequestSchema, ControlsSchema, MAX_CONTROLS } from './control.ts';
 import { HiresRequestSchema, HiresSchema } from './hires.ts';
 import { MAX_MEDIA_REFERENCE, MediaSourceSchema } from './media-source.ts';
 import { editInputFields, editRequestFields } from './picture-edit.ts';
@@ -152,6 +152,9 @@ export const TextToImageRequestSchema = z
       }),
     hires: HiresRequestSchema.optional().meta({
       description: 'A second pass at a larger size, in the same job: the picture has that size.',
+    }),
+    control: z.array(ControlRequestSchema).max(MAX_CONTROLS).optional().meta({
+      description: 'Pictures that guide the drawing through ControlNets of the model.',
     }),
     ...editRequestFields,
     n: z

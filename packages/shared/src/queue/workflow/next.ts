@@ -61,15 +61,30 @@ export function nextMove(
 
 /** Puts the first pictures of other nodes, or their latents, in place of the references to them. */
 function fillPictures(input: Input, outputs: ReadonlyMap<string, JobOutline | undefined>): Input {
-  const filled: Record<string, MediaSource> = {};
+  const filled: Record<string, unknown> = {};
   for (const name of PICTURE_FIELDS) {
-    const wanted = NodePictureSchema.safeParse(input[name]).data;
-    const record = wanted && outputs.get(wanted.node);
-    if (record?.state !== 'succeeded') continue;
-    const [{ key, latent }] = record.output.images;
-    filled[name] = { kind: 'object', key: wanted?.field === 'latent' ? (latent ?? '') : key };
+    const source = pictureOf(input[name], outputs);
+    if (source) filled[name] = source;
+  }
+  if (Array.isArray(input.control)) {
+    filled.control = input.control.map((each) => ({
+      ...each,
+      image: pictureOf(each.image, outputs) ?? each.image,
+    }));
   }
   return { ...input, ...filled };
+}
+
+/** Undefined for what is no reference to a node that has succeeded. */
+function pictureOf(
+  value: unknown,
+  outputs: ReadonlyMap<string, JobOutline | undefined>,
+): MediaSource | undefined {
+  const wanted = NodePictureSchema.safeParse(value).data;
+  const record = wanted && outputs.get(wanted.node);
+  if (record?.state !== 'succeeded') return undefined;
+  const [{ key, latent }] = record.output.images;
+  return { kind: 'object', key: wanted?.field === 'latent' ? (latent ?? '') : key };
 }
 
 /** A field of OFFERED_FIELDS as text; empty when the node has no such output. */

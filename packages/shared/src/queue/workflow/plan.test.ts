@@ -217,7 +217,7 @@ test('A picture is refused where a text is wanted', () => {
   expect(planWorkflow([draw('base', 'x'), draw('d', '{{base.image}}')]).problems).toEqual([
     {
       pointer: '/nodes/1/input/prompt',
-      detail: 'refers to a picture, which only the fields image and mask take',
+      detail: 'refers to a picture, which only the fields image and mask, and the image of a control, take',
     },
   ]);
 });

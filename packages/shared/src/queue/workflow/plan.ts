@@ -5,7 +5,7 @@ import type { WorkflowNode } from '../../contracts/workflow.ts';
 import {
   findReferences,
   OFFERED_FIELDS,
-  PICTURE_FIELDS,
+  pictureFieldAt,
   pictureReference,
   type Reference,
 } from './references.ts';
@@ -77,15 +77,16 @@ function problemOf(
   if (pointer === '/audio') return 'must name the audio itself and not refer to another node';
   const wrong = wrongReference(id, field, byId);
   if (wrong) return wrong;
-  const taking = PICTURE_FIELDS.find((name) => pointer === `/${name}`);
+  const value = pictureFieldAt(input, pointer);
   const isPicture = field === 'image' || field === 'latent';
-  if (!taking)
-    return isPicture ? 'refers to a picture, which only the fields image and mask take' : undefined;
-  const value = (input as { readonly [Name in typeof taking]?: string })[taking] ?? '';
+  if (value === undefined)
+    return isPicture
+      ? 'refers to a picture, which only the fields image and mask, and the image of a control, take'
+      : undefined;
   if (pictureReference(value)?.node !== id) {
     return 'must be one reference to a picture, such as {{node.image}}, and nothing else';
   }
-  return taking === 'mask' && field === 'latent'
+  return pointer !== '/image' && field === 'latent'
     ? 'refers to a latent, which only the field image takes'
     : undefined;
 }

@@ -5,7 +5,7 @@ import { MAX_PROMPT_LENGTH } from '../../contracts/text-to-image.ts';
 
 /**
  * The fields of a finished node that later nodes may refer to, by its type: texts as parts of a string, a picture as the whole
- * field `image` or `mask`, a latent as `image`. Of a transform its model decides which of the two it has.
+ * field `image` or `mask` or that of a control, a latent as `image`. Of a transform its model decides which of the two it has.
  */
 export const OFFERED_FIELDS = {
   'speech-to-text': ['text', 'language'],
@@ -17,8 +17,18 @@ export const OFFERED_FIELDS = {
   'token-classification': [],
 } as const satisfies Record<string, readonly string[]>;
 
-/** The fields that take a picture of another node. */
+/** The fields that take a picture of another node, and so does the `image` of each control. */
 export const PICTURE_FIELDS = ['image', 'mask'] as const;
+
+/** The text of a field that takes a picture, by its pointer from the input of its node; undefined for other fields. */
+export function pictureFieldAt(input: object, pointer: string): string | undefined {
+  const [, name, index, field] = pointer.split('/');
+  const own = PICTURE_FIELDS.find((each) => pointer === `/${each}`);
+  const { control, ...values }: { readonly [name: string]: unknown } = { ...input };
+  const isControl = name === 'control' && field === 'image' && Array.isArray(control);
+  const value = isControl ? control[Number(index)]?.image : own && values[own];
+  return typeof value === 'string' ? value : undefined;
+}
 
 const PATTERN = /\{\{\s*([a-z][a-z0-9_-]*)\.([a-z_]+)\s*\}\}/g;
 
