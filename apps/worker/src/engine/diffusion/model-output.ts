@@ -172,8 +172,10 @@ const isHalf = (guided: Guided<Float32Array> | Guided<Uint16Array>): guided is G
 
 /** What a run of a UNet gave: one prediction per row, in the float type of the graph until a sample reads its own. */
 export class NoisePredictions {
-  /** How long the graph ran, ms. */
+  /** How long the graphs ran, ms. */
   readonly runMs: number;
+  /** The part of it that ControlNets took, for the rows that they guide. */
+  readonly controlMs: number;
   readonly #output: Tensor<FloatType>;
   readonly #count: number;
   readonly #rowLength: number;
@@ -185,8 +187,10 @@ export class NoisePredictions {
     count: number,
     memory = new Float32Array(output.data.length / output.dims[0]),
     runMs = 0,
+    controlMs = 0,
   ) {
     this.runMs = runMs;
+    this.controlMs = controlMs;
     this.#output = output;
     this.#count = count;
     this.#rowLength = output.data.length / output.dims[0];

@@ -102,7 +102,8 @@ export class Unet {
     const outputs: Tensor<FloatType>[] = [];
     const begunAt = performance.now();
     const residualsOf = (await this.#controlNets?.run(rows, size)) ?? (() => []);
-    let runMs = performance.now() - begunAt;
+    const controlMs = performance.now() - begunAt;
+    let runMs = controlMs;
     for (const call of this.#inputs.calls(rows, size, padTo)) {
       Object.assign(call.feeds, this.#residuals.feeds(call.batch, residualsOf));
       const startedAt = performance.now();
@@ -115,7 +116,7 @@ export class Unet {
     const output = calls.length === 1 ? outputs[0] : joinOutputs(outputs, calls, rows.length);
     const rowLength = this.latentChannels * size.height * size.width;
     if (this.#rowMemory.length !== rowLength) this.#rowMemory = new Float32Array(rowLength);
-    return new NoisePredictions(output, rows.length, this.#rowMemory, runMs);
+    return new NoisePredictions(output, rows.length, this.#rowMemory, runMs, controlMs);
   }
 
   /** Copies, which later runs leave alone. */

@@ -35,6 +35,7 @@ class FakeUnet {
   failure: (rows: readonly UnetRow[]) => LehrError | undefined = () => undefined;
   badRows: (rows: readonly UnetRow[]) => number[] = () => [];
   runMs = 0;
+  controlMs = 0;
 
   async predict(rows: readonly UnetRow[]): Promise<NoisePredictions> {
     this.calls.push(rows);
@@ -47,7 +48,7 @@ class FakeUnet {
       ),
     );
     const output = floatTensor('float32', Float32Array.from(predicted), [rows.length, LENGTH]);
-    return new NoisePredictions(output, rows.length, new Float32Array(LENGTH), this.runMs);
+    return new NoisePredictions(output, rows.length, new Float32Array(LENGTH), this.runMs, this.controlMs);
   }
 }
 
@@ -57,6 +58,7 @@ interface SampleFields {
   guidance?: number;
   seed?: number;
   maxBatchMates?: number;
+  controls?: DiffusionSample['controls'];
 }
 
 let made = 0;
@@ -66,6 +68,7 @@ function sampleOf({
   guidance = 7.5,
   seed = 1,
   maxBatchMates = 99,
+  controls = [],
 }: SampleFields = {}): LaneSample {
   const request: DiffusionSample = {
     id: `sample-${++made}` as SampleId,
@@ -81,6 +84,7 @@ function sampleOf({
     seed,
     sampler,
     maxBatchMates,
+    controls,
   };
   const sample = new LaneSample(request, CONFIG, [4, 2, 2], systemClock.monotonic());
   const embeddings = [0.5, 0.1].map((value) => ({ hidden: Float32Array.of(value), pooled: undefined }));
@@ -417,4 +421,22 @@ test('The device time of a picture is the share of its rows in its own steps, wh
     now += 1000;
   }
   expect(denoised.map(({ deviceMs }) => deviceMs)).toEqual([20, 60]);
+});
+
+test('The time of a ControlNet is charged to the pictures that it guides, and is no measure of a step of so many rows', async () => {
+  let now = 0;
+  const { lane, unet, denoised, cap } = laneOf(64, undefined, { ...systemClock, monotonic: () => now });
+  const measured = [...cap.measurements];
+  unet.badRows = (rows) => {
+    unet.controlMs = rows.some(({ controls }) => controls) ? 100 : 0;
+    now += 10 * rows.length + unet.controlMs;
+    return [];
+  };
+  const use = { name: 'edges', pixels: new Uint8Array(16 * 16 * 3), scale: 1, start: 0, end: 0.5 };
+  lane.submit(sampleOf({ steps: 2, controls: [use] }));
+  lane.submit(sampleOf({ steps: 2 }));
+  await lane.takeTurn();
+  expect(cap.measurements).toEqual(measured);
+  while (lane.hasWork) await lane.takeTurn();
+  expect(denoised.map(({ deviceMs }) => deviceMs)).toEqual([140, 40]);
 });

@@ -99,11 +99,11 @@ export class Lane implements TurnTaker {
     const startedAt = this.#options.clock.monotonic();
     const rows = rowsOf(samples);
     const cap = this.#options.cap.rows;
-    const isGuided = samples.some((sample) => sample.isGuided);
-    const runMs = await this.#step(samples);
+    const guided = samples.filter((sample) => sample.isGuided);
+    const { runMs, controlMs } = await this.#step(samples);
     const ms = this.#options.clock.monotonic() - startedAt;
     // The time of a step that had to be split, or that ran ControlNets for some of its rows, is no measure of a whole one.
-    if (runMs !== undefined && !isGuided) this.#options.cap.observe(rows, ms);
+    if (runMs !== undefined && guided.length === 0) this.#options.cap.observe(rows, ms);
     this.#reportCap();
     this.#options.post({
       type: 'stepped',
@@ -116,7 +116,11 @@ export class Lane implements TurnTaker {
     });
     // A cancel or a failure may have removed some during the step.
     const stepped = samples.filter((sample) => this.#samples.includes(sample));
-    for (const sample of stepped) sample.deviceMs += (ms * sample.rows) / rows;
+    for (const sample of stepped) {
+      sample.deviceMs += ((ms - controlMs) * sample.rows) / rows;
+      // Those that no ControlNet guides do not pay for it.
+      if (guided.includes(sample)) sample.deviceMs += (controlMs * sample.rows) / rowsOf(guided);
+    }
     this.#options.onStepped?.(stepped);
     this.#postPreviews(stepped);
     this.#finish(stepped);
@@ -146,8 +150,10 @@ export class Lane implements TurnTaker {
     }
   }
 
-  /** Runs one step of the samples together; returns the ms in the graph, or undefined when it had to be split. */
-  async #step(samples: readonly LaneSample[]): Promise<number | undefined> {
+  /** Runs one step of the samples together. `runMs`: in the graphs, or undefined when it had to be split; `controlMs`: in ControlNets. */
+  async #step(
+    samples: readonly LaneSample[],
+  ): Promise<{ readonly runMs: number | undefined; readonly controlMs: number }> {
     const { unet, size, cap, noise } = this.#options;
     const made: { readonly part: readonly LaneSample[]; readonly predictions: NoisePredictions }[] = [];
     const isWhole = await runInHalves(samples, {
@@ -168,7 +174,8 @@ export class Lane implements TurnTaker {
         at += sample.rows;
       }
     }
-    return isWhole ? made[0].predictions.runMs : undefined;
+    const controlMs = made.reduce((sum, { predictions }) => sum + predictions.controlMs, 0);
+    return { runMs: isWhole ? made[0].predictions.runMs : undefined, controlMs };
   }
 
   #padded(rows: number): number {
