@@ -6,7 +6,7 @@ import type { RowControl } from './control-nets.ts';
 const CHANNELS = 3;
 
 /** A picture that a model makes of another one. */
-export interface ControlToMake {
+export interface ControlToMake extends PictureSize {
   /** Of the sample's controls. */
   readonly index: number;
   /** `name@version` */
@@ -34,7 +34,7 @@ export class SampleControls {
     const made = this.#made;
     const index = this.#uses.findIndex(({ preprocess }, i) => preprocess !== undefined && !made.has(i));
     const { preprocess: model, pixels } = this.#uses[index] ?? {};
-    return model === undefined || !pixels ? undefined : { index, model, pixels };
+    return model === undefined || !pixels ? undefined : { index, model, pixels, ...this.#size };
   }
 
   /** Takes a picture that a model has made, which may have another size. */

@@ -63,7 +63,7 @@ export class ControlPictures {
   #goOn(sample: LaneSample): void {
     const { request, controls } = sample;
     for (let next = controls.toMake; next; next = controls.toMake) {
-      const key = keyOf(next, request);
+      const key = keyOf(next);
       const made = this.#made.get(key);
       if (!made) {
         this.#make(sample, next, key);
@@ -75,9 +75,9 @@ export class ControlPictures {
   }
 
   /** Never throws: a picture that cannot be made is a failure of its sample. */
-  #make(sample: LaneSample, { model, pixels }: ControlToMake, key: string): void {
+  #make(sample: LaneSample, { model, pixels, width, height }: ControlToMake, key: string): void {
     if (this.#making.has(key)) return;
-    const { id, priority, maxBatchMates, width, height } = sample.request;
+    const { id, priority, maxBatchMates } = sample.request;
     this.#making.set(key, id);
     const common = {
       id,
@@ -120,7 +120,7 @@ function pictureOf(result: Exclude<TransformResult, { kind: 'class' }>): Pixels 
   return { pixels, width, height };
 }
 
-const keyOf = ({ model, pixels }: ControlToMake, { width, height }: PictureSize): string =>
+const keyOf = ({ model, pixels, width, height }: ControlToMake): string =>
   `${model} ${width}x${height} ${createHash('sha256').update(pixels).digest('hex')}`;
 
 /** Throws LehrError `invalid-input` naming the control that the model cannot draw with, and what `check` throws of a model that makes pictures. */
