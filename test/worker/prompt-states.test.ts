@@ -17,6 +17,7 @@ import { openTextEncoders } from '../../apps/worker/src/engine/diffusion/folder/
 import { rewireTimestep } from '../../apps/worker/src/engine/diffusion/folder/rewire-unet.ts';
 import type { PromptEncoder } from '../../apps/worker/src/engine/diffusion/text-encoder.ts';
 import { Unet } from '../../apps/worker/src/engine/diffusion/unet.ts';
+import { ModelAdapters } from '../../apps/worker/src/engine/models/adapters/model-adapters.ts';
 import { onnxRuntime } from '../../apps/worker/src/engine/runtime/onnx.ts';
 import { largestDifference } from '../../apps/worker/src/engine/runtime/tensor.ts';
 import {
@@ -57,7 +58,9 @@ describe.each(['sd15', 'sd21', 'sdxl'])('The text encoders of %s', (base) => {
     };
     const config = await readDiffusionConfig(folder);
     const options = { providers: ['cpu'], threads: 1 } as const;
-    encoder = (await openTextEncoders(folder, config, { ...onnxRuntime, load }, options)).textEncoder;
+    encoder = (
+      await openTextEncoders(folder, config, { ...onnxRuntime, load }, options, new ModelAdapters([], 2))
+    ).textEncoder;
   });
   afterAll(async () => {
     for (const session of sessions) await session.close();

@@ -13,7 +13,7 @@ interface AdaptedRow {
 }
 
 /** The scale of each adapter of a graph for one row: 0 for those that do not act on it. */
-const scalesOf = (columns: readonly string[], { adapters = [] }: AdaptedRow): number[] =>
+export const scalesOf = (columns: readonly string[], { adapters = [] }: AdaptedRow): number[] =>
   columns.map((column) => adapters.find(({ name }) => name === column)?.scale ?? 0);
 
 /** `[rows, adapters]`. */

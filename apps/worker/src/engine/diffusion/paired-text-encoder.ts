@@ -8,8 +8,8 @@ export class PairedTextEncoder implements PromptEncoder {
   readonly pooledDim: number | undefined;
   readonly #first: TextEncoder;
   readonly #second: TextEncoder;
-  /** The joined embedding of each first one: equal prompts, whose parts are cached, share one array. */
-  readonly #joined = new WeakMap<PromptEmbedding, PromptEmbedding>();
+  /** The joined embedding of two: equal prompts, whose parts are cached, share one array. An adapter may change the second part alone. */
+  readonly #joined = new WeakMap<PromptEmbedding, WeakMap<PromptEmbedding, PromptEmbedding>>();
 
   /** The pooled embedding is that of the second encoder. */
   constructor(first: TextEncoder, second: TextEncoder) {
@@ -23,7 +23,8 @@ export class PairedTextEncoder implements PromptEncoder {
     const first = await this.#first.encode(prompts, options);
     const second = await this.#second.encode(prompts, options);
     return first.map((each, i) => {
-      const known = this.#joined.get(each);
+      const ofFirst = this.#joined.get(each) ?? new WeakMap<PromptEmbedding, PromptEmbedding>();
+      const known = ofFirst.get(second[i]);
       if (known) return known;
       const joined = {
         ...second[i],
@@ -31,7 +32,7 @@ export class PairedTextEncoder implements PromptEncoder {
         cut: each.cut,
         size: each.size,
       };
-      this.#joined.set(each, joined);
+      this.#joined.set(each, ofFirst.set(second[i], joined));
       return joined;
     });
   }

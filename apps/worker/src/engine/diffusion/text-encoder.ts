@@ -1,10 +1,12 @@
 /** Prompts to prompt embeddings, with a cache: most jobs of a model share a negative prompt, and many a prompt. */
 import { LehrError, type PromptSyntax } from '@lehr/shared';
 import { LRUCache } from 'lru-cache';
+import { ADAPTER_SCALES } from '../models/adapters/add-adapters.ts';
 import type { PromptCut } from '../protocol/messages.ts';
 import { expectInputs, expectOutput, expectSize, expectType } from '../runtime/graph-values.ts';
 import type { RuntimeSession, ValueInfo } from '../runtime/runtime.ts';
 import { findBadRows, floatValues, type Tensor } from '../runtime/tensor.ts';
+import { type AdapterScale, scalesOf, stackScales } from './adapter-scales.ts';
 import type { PromptEmbedding } from './conditioning.ts';
 import { weighStates } from './emphasis.ts';
 import { MAX_CHUNKS } from './prompt-chunks.ts';
@@ -27,6 +29,8 @@ export interface TextEncoderOptions {
    * one. Throws LehrError `invalid-input` where the graph has none that can be found.
    */
   readonly openEarlier?: (last: string) => Promise<EarlierLayers>;
+  /** The adapters that the graph has, in the order of its scales. */
+  readonly adapters?: readonly string[];
   /** Also read one vector of the whole prompt, of this width when the graph leaves it free. */
   readonly pooled?: { readonly dim: number | undefined };
 }
@@ -48,6 +52,8 @@ interface WrittenPrompt {
   readonly clipSkip: number | undefined;
   /** The field that it came in, for the message when it is too long. */
   readonly field: 'prompt' | 'negative_prompt';
+  /** Of its picture. */
+  readonly adapters?: readonly AdapterScale[];
 }
 
 export interface EncodeOptions {
@@ -77,6 +83,11 @@ export type PromptLength = Pick<PromptEmbedding, 'cut' | 'size'>;
 
 /** A prompt as the graph reads it. */
 type TokenChunks = PromptLength & { readonly chunks: readonly EncoderChunk[] };
+
+/** A chunk of a prompt, and the scales that it is encoded with. */
+interface AdaptedChunk extends EncoderChunk {
+  readonly adapters: WrittenPrompt['adapters'];
+}
 
 /** Where a layer's states come from. */
 interface Layer {
@@ -131,7 +142,7 @@ export class TextEncoder implements PromptEncoder {
     const found = new Map<string, PromptEmbedding>();
     const missing = new Map<string, WrittenPrompt>();
     for (const prompt of written) {
-      const key = keyOf(prompt);
+      const key = this.#keyOf(prompt);
       const embedding = this.#cache.get(key);
       if (embedding) found.set(key, embedding);
       else missing.set(key, prompt);
@@ -140,11 +151,18 @@ export class TextEncoder implements PromptEncoder {
     for (const skip of skips) {
       const there = [...missing.values()].filter(({ clipSkip }) => clipSkip === skip);
       for (const [i, embedding] of (await this.#encodeAt(skip, there, options)).entries()) {
-        found.set(keyOf(there[i]), embedding);
-        this.#cache.set(keyOf(there[i]), embedding);
+        const key = this.#keyOf(there[i]);
+        found.set(key, embedding);
+        this.#cache.set(key, embedding);
       }
     }
-    return written.flatMap((prompt) => found.get(keyOf(prompt)) ?? []);
+    return written.flatMap((prompt) => found.get(this.#keyOf(prompt)) ?? []);
+  }
+
+  /** What an embedding depends on beside the model: of the adapters, those that this encoder has. */
+  #keyOf(prompt: WrittenPrompt): string {
+    const { adapters = [] } = this.#options;
+    return JSON.stringify([prompt.text, prompt.syntax, prompt.clipSkip, ...scalesOf(adapters, prompt)]);
   }
 
   measure(prompts: readonly PromptText[], options: EncodeOptions = {}): PromptLength[] {
@@ -165,7 +183,9 @@ export class TextEncoder implements PromptEncoder {
   ): Promise<PromptEmbedding[]> {
     const layer = await this.#layerOf(skip);
     const texts = prompts.map((prompt) => this.#tokenize(prompt, options));
-    const chunks = texts.flatMap((text) => text.chunks);
+    const chunks = texts.flatMap((text, i) =>
+      text.chunks.map((chunk): AdaptedChunk => ({ ...chunk, adapters: prompts[i].adapters })),
+    );
     const encoded: EncodedChunk[] = [];
     const perRun = this.#fixedPrompts ?? MAX_PROMPTS_PER_RUN;
     for (let start = 0; start < chunks.length; start += perRun) {
@@ -215,9 +235,9 @@ export class TextEncoder implements PromptEncoder {
     return { session, output: outputs[skip - 1] };
   }
 
-  async #run({ session, output }: Layer, chunks: readonly EncoderChunk[]): Promise<EncodedChunk[]> {
+  async #run({ session, output }: Layer, chunks: readonly AdaptedChunk[]): Promise<EncodedChunk[]> {
     const wanted = this.#pooled === undefined ? [output] : [output, this.#pooled];
-    const results = await session.run({ [this.#ids]: this.#stackIds(chunks) }, wanted);
+    const results = await session.run(this.#feeds(chunks), wanted);
     const length = this.#tokenizer.maxTokens * this.embeddingDim;
     const hidden = rowsOf(results[output], chunks.length, length);
     const pooled = this.#pooled && rowsOf(results[this.#pooled], chunks.length, this.pooledDim ?? 0);
@@ -226,6 +246,14 @@ export class TextEncoder implements PromptEncoder {
     }
     for (const [i, { weights }] of chunks.entries()) if (weights) weighStates(hidden[i], weights);
     return hidden.map((each, i) => ({ hidden: each, pooled: pooled ? pooled[i] : undefined }));
+  }
+
+  #feeds(chunks: readonly AdaptedChunk[]): Record<string, Tensor> {
+    const ids = { [this.#ids]: this.#stackIds(chunks) };
+    const { adapters = [] } = this.#options;
+    if (adapters.length === 0) return ids;
+    const rows = Array.from({ length: this.#fixedPrompts ?? chunks.length }, (_, i) => chunks[i] ?? {});
+    return { ...ids, [ADAPTER_SCALES]: stackScales(adapters, rows) };
   }
 
   #stackIds(chunks: readonly EncoderChunk[]): Tensor {
@@ -242,9 +270,6 @@ const asWritten = (prompt: PromptText): WrittenPrompt =>
   typeof prompt === 'string'
     ? { text: prompt, syntax: 'plain', clipSkip: undefined, field: 'prompt' }
     : prompt;
-
-/** What an embedding depends on beside the model. */
-const keyOf = ({ text, syntax, clipSkip }: WrittenPrompt): string => JSON.stringify([text, syntax, clipSkip]);
 
 /** The chunks of a prompt follow each other; its pooled embedding is that of the first one, as in AUTOMATIC1111's web UI. */
 function joinChunks(chunks: readonly EncodedChunk[]): EncodedChunk {
@@ -297,8 +322,9 @@ function rowsOf(tensor: Tensor, rows: number, length: number): Float32Array[] {
 
 /** The token ids: by their name, or as the only input. */
 function idsOf(graph: string, session: RuntimeSession): ValueInfo {
-  if (session.inputs.length === 1) return session.inputs[0];
-  return expectInputs(graph, session, ['input_ids'])[0];
+  const own = session.inputs.filter(({ name }) => name !== ADAPTER_SCALES);
+  if (own.length === 1) return own[0];
+  return expectInputs(graph, { inputs: own }, ['input_ids'])[0];
 }
 
 /** By its name, or as the only output of rank 3: exporters also write the pooled embedding, of rank 2. */

@@ -8,7 +8,11 @@ import { type ElementType, elementCount, type Tensor } from './tensor.ts';
 const unusable = (problem: string) => new LehrError('model-unavailable', problem);
 
 /** The named inputs. Refuses a graph with any other input, because it would get no value. */
-export function expectInputs(graph: string, session: RuntimeSession, names: readonly string[]): ValueInfo[] {
+export function expectInputs(
+  graph: string,
+  session: Pick<RuntimeSession, 'inputs'>,
+  names: readonly string[],
+): ValueInfo[] {
   const extra = session.inputs.find(({ name }) => !names.includes(name));
   if (extra) throw unusable(`The ${graph} graph wants an input "${extra.name}" that Lehr does not know.`);
   return names.map((name) => {

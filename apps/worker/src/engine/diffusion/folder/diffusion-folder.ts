@@ -23,10 +23,10 @@ import type { LatentSize } from '../row-feeds.ts';
 import type { SchedulerConfig } from '../scheduler-config.ts';
 import type { PromptEncoder } from '../text-encoder.ts';
 import type { ClipTokenizer } from '../tokenizer.ts';
-import type { Unet } from '../unet.ts';
+import type { Unet, UnetConfig } from '../unet.ts';
 import { openVae, type Vae, type VaeConfig } from '../vae.ts';
 import { type DiffusionConfig, readDiffusionConfig } from './diffusion-config.ts';
-import { loadUnet } from './load-unet.ts';
+import { loadUnet, type RowsPlan } from './load-unet.ts';
 import { openPictureInput, type PictureInput } from './open-picture-input.ts';
 import { openTextEncoders } from './open-text-encoders.ts';
 
@@ -110,28 +110,18 @@ async function openParts(
   adapters: ModelAdapters,
 ): Promise<Omit<DiffusionModel, 'close'>> {
   await checkGraphs(folder, graphsOf(config));
-  const { tokenizer, textEncoder, graphs } = await openTextEncoders(folder, config, runtime, options);
-
-  const plan = { ...unetSizes(config), probe: probeSize(config), tokens: tokenizer.maxTokens };
-  let residuals: ResidualInputs = { outcome: 'added', count: 0 };
-  const rewrites = options.controls?.length
-    ? [
-        (stored: StoredModel) => {
-          residuals = addResidualInputs(stored);
-        },
-      ]
-    : [];
-  const loaded = await adapters.open('unet', (adapt) =>
-    loadUnet(join(folder, 'unet/model.onnx'), { ...plan, rewrites }, runtime, options, adapt),
-  );
-  const { unet } = loaded;
-  const guided = { unet, residuals, plan: { ...plan, inputChannels: unet.latentChannels } };
-  const { controls, graphs: controlGraphs } = await openControls(
-    options.controls ?? [],
-    guided,
+  const { tokenizer, textEncoder, graphs } = await openTextEncoders(
+    folder,
+    config,
     runtime,
     options,
+    adapters,
   );
+
+  const plan = { ...unetSizes(config), probe: probeSize(config), tokens: tokenizer.maxTokens };
+  const path = join(folder, 'unet/model.onnx');
+  const loaded = await openUnet(path, plan, runtime, options, adapters);
+  const { unet, controls, graphs: controlGraphs } = loaded;
 
   const loadDecoder = (largestPiece?: number) =>
     runtime.load(
@@ -174,6 +164,29 @@ async function openParts(
       ...controlGraphs,
     ],
   };
+}
+
+/** The UNet with what may change its rows: adapters and ControlNets. */
+async function openUnet(
+  path: string,
+  plan: RowsPlan & UnetConfig,
+  runtime: InferenceRuntime,
+  options: DiffusionOptions,
+  adapters: ModelAdapters,
+) {
+  let residuals: ResidualInputs = { outcome: 'added', count: 0 };
+  const rewrites = options.controls?.length
+    ? [
+        (stored: StoredModel) => {
+          residuals = addResidualInputs(stored);
+        },
+      ]
+    : [];
+  const { unet, session } = await adapters.open('unet', (adapt) =>
+    loadUnet(path, { ...plan, rewrites }, runtime, options, adapt),
+  );
+  const guided = { unet, residuals, plan: { ...plan, inputChannels: unet.latentChannels } };
+  return { unet, session, ...(await openControls(options.controls ?? [], guided, runtime, options)) };
 }
 
 const isRefinerConfig = ({ textEncoder }: DiffusionConfig): boolean => textEncoder === undefined;

@@ -2,8 +2,9 @@
 import { join } from 'node:path';
 import { LehrError } from '@lehr/shared';
 import { reportOf } from '../../folder/open-whole.ts';
+import type { Adapt, ModelAdapters } from '../../models/adapters/model-adapters.ts';
 import { readGraph, rewrittenSource } from '../../runtime/external-data.ts';
-import type { GraphReport, InferenceRuntime, LoadOptions } from '../../runtime/runtime.ts';
+import type { GraphReport, GraphSource, InferenceRuntime, LoadOptions } from '../../runtime/runtime.ts';
 import { PairedTextEncoder } from '../paired-text-encoder.ts';
 import {
   type EarlierLayers,
@@ -39,10 +40,11 @@ export async function openTextEncoders(
   config: DiffusionConfig,
   runtime: InferenceRuntime,
   options: OpenOptions,
+  adapters: ModelAdapters,
 ): Promise<TextEncoders> {
   const cacheBytes = options.embeddingCacheBytes ?? CACHE_BYTES;
-  const open = (name: string, own: Config, more: TextEncoderOptions) =>
-    openOne(folder, name, own, runtime, options, more);
+  const open = (name: Graph, own: Config, more: TextEncoderOptions) =>
+    adapters.open(name, (adapt) => openOne(folder, name, own, runtime, options, { ...more, adapt }));
   const { textEncoder, textEncoder2 } = config;
   if (!textEncoder || !textEncoder2) {
     const { tokenizer, encoder, graph } = textEncoder2
@@ -67,6 +69,7 @@ export async function openTextEncoders(
   };
 }
 
+type Graph = 'text_encoder' | 'text_encoder_2';
 type Config = NonNullable<DiffusionConfig['textEncoder']>;
 
 /** How SDXL and its refiner read their second text encoder. */
@@ -79,31 +82,34 @@ async function openOne(
   config: Config,
   runtime: InferenceRuntime,
   load: LoadOptions,
-  options: TextEncoderOptions,
+  { adapt, ...options }: TextEncoderOptions & { readonly adapt: Adapt },
 ) {
   const maxTokens = config.max_position_embeddings ?? undefined;
   const tokenizer = await openClipTokenizer(join(folder, name.replace('text_encoder', 'tokenizer')), {
     maxTokens,
   });
   const path = join(folder, name, 'model.onnx');
-  const session = await runtime.load({ path }, load);
+  const { source, columns: adapters } = adapt({ path });
+  const session = await runtime.load(source, load);
   const embeddingDim = config.hidden_size ?? undefined;
-  const openEarlier = (last: string) => openEarlierLayers(path, last, runtime, load);
-  const encoder = new TextEncoder(session, tokenizer, { ...options, graph: name, embeddingDim, openEarlier });
+  // Adapted again, because the bytes of an adapted graph are too many to be kept until then.
+  const openEarlier = (last: string) => openEarlierLayers(adapt({ path }).source, last, runtime, load);
+  const own = { graph: name, embeddingDim, openEarlier, adapters };
+  const encoder = new TextEncoder(session, tokenizer, { ...options, ...own });
   await encoder.encode(['']);
   return { tokenizer, encoder, graph: reportOf(name, session) };
 }
 
 /** A second session, and not more outputs of the first one: those would keep ONNX Runtime from fusing what every other job runs. */
 async function openEarlierLayers(
-  path: string,
+  source: GraphSource,
   last: string,
   runtime: InferenceRuntime,
   load: LoadOptions,
 ): Promise<EarlierLayers> {
-  const stored = readGraph({ path });
+  const stored = readGraph(source);
   const outputs = addEarlierLayers(stored, last);
   if (!outputs)
     throw noLayer('cannot be used with this model: Lehr finds no layers in the graph of its text encoder');
-  return { session: await runtime.load(rewrittenSource({ path }, stored), load), outputs };
+  return { session: await runtime.load(rewrittenSource(source, stored), load), outputs };
 }

@@ -38,8 +38,8 @@ export class PromptRows {
 
   /** The texts to encode: the prompt and, for a separate row, the negative prompt. */
   get texts(): readonly PromptText[] {
-    const { prompt, negativePrompt, promptSyntax = 'plain', clipSkip } = this.#request;
-    const how = { syntax: promptSyntax, clipSkip };
+    const { prompt, negativePrompt, promptSyntax = 'plain', clipSkip, adapters = [] } = this.#request;
+    const how = { syntax: promptSyntax, clipSkip, adapters };
     const positive = { ...how, text: prompt, field: 'prompt' } as const;
     if (this.count === 1 || this.#hasZeroNegative) return [positive];
     return [positive, { ...how, text: negativePrompt, field: 'negative_prompt' }];

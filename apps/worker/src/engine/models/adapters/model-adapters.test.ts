@@ -1,3 +1,4 @@
+import { cpSync, existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { unpackFixture } from '../../../../../../test/support/diffusion-fixtures.ts';
@@ -8,6 +9,7 @@ import {
   writeMerged,
 } from '../../../../../../test/support/lora-files.ts';
 import { tempFolder } from '../../../../../../test/support/tiny-models.ts';
+import { openDiffusionModel } from '../../diffusion/folder/diffusion-folder.ts';
 import { loadUnet } from '../../diffusion/folder/load-unet.ts';
 import type { Unet, UnetRow } from '../../diffusion/unet.ts';
 import { onnxRuntime } from '../../runtime/onnx.ts';
@@ -132,3 +134,64 @@ test('Eight rows with eight different adapters and scales in one call equal each
   for (const [i, row] of rows.entries())
     expect(distance(together[i], (await predict(unet, [row]))[0])).toBeLessThan(1e-5);
 });
+
+/** A model with two adapters of its text encoders, and one of each encoder alone where it has two. */
+async function openEncoders(fixture: string) {
+  const { folder, file } = await unpack(fixture);
+  const parts = (['text_encoder', 'text_encoder_2'] as const).filter((part) =>
+    existsSync(join(folder, part, 'model.onnx')),
+  );
+  const layers = parts.map((part, i) =>
+    randomLora(join(folder, part, 'model.onnx'), part, { seed: i + 5, size: 1 }),
+  );
+  writeLora(file('all'), layers.flat(), parts.length > 1 ? 'kohya-xl' : 'kohya');
+  writeLora(file('last'), layers[parts.length - 1], 'diffusers', 'F16');
+  const adapters = ['all', 'last'].map((name) => ({ name, path: file(name) }));
+  const model = await openDiffusionModel(folder, onnxRuntime, { ...CPU, adapters });
+  const merged = await tempFolder('merged');
+  cpSync(folder, merged, { recursive: true });
+  for (const [i, part] of parts.entries())
+    writeMerged(join(folder, part, 'model.onnx'), join(merged, part, 'model.onnx'), [
+      { layers: layers[i], scale: 0.5 },
+    ]);
+  const wanted = await openDiffusionModel(merged, onnxRuntime, CPU);
+  return { model, wanted };
+}
+
+const promptOf = (adapters: UnetRow['adapters'], clipSkip?: number) =>
+  ({ text: 'a red fox', syntax: 'plain', clipSkip, field: 'prompt', adapters }) as const;
+
+test.each([
+  ['sd15', [undefined, 2]],
+  ['sdxl', [undefined]],
+])(
+  'Prompts of %s are encoded with the adapters of their pictures, each with its own',
+  async (fixture, skips) => {
+    const { model, wanted } = await openEncoders(fixture);
+    expect(model.adapters.opened).toEqual([{ name: 'all' }, { name: 'last' }]);
+    for (const clipSkip of skips) {
+      const uses = [
+        [],
+        [{ name: 'all', scale: 0.5 }],
+        [{ name: 'last', scale: -1 }],
+        [{ name: 'all', scale: 0 }],
+      ];
+      const together = await model.textEncoder.encode(uses.map((each) => promptOf(each, clipSkip)));
+      const [expected] = await wanted.textEncoder.encode([promptOf([], clipSkip)]);
+      expect(distance(together[1].hidden, expected.hidden)).toBeLessThan(1e-5);
+      if (expected.pooled)
+        expect(distance(together[1].pooled ?? expected.hidden, expected.pooled)).toBeLessThan(1e-5);
+      // Those that act on nothing are those without any.
+      expect(together[3]).toBe(together[0]);
+      for (const i of [1, 2]) expect(distance(together[i].hidden, together[0].hidden)).toBeGreaterThan(0.01);
+      // Half of the embedding is of the first encoder, which this adapter does not change.
+      const again = await model.textEncoder.encode([
+        promptOf(uses[2], clipSkip),
+        promptOf(uses[1], clipSkip),
+      ]);
+      expect(again).toEqual([together[2], together[1]]);
+    }
+    await model.close();
+    await wanted.close();
+  },
+);

@@ -58,8 +58,9 @@ export class ModelAdapters {
   /** Opens a graph with the adapters that change it. Where that fails, opens it without them, and they cannot be used. */
   async open<Opened>(part: AdapterPart, open: (adapt: Adapt) => Promise<Opened>): Promise<Opened> {
     let columns: readonly string[] = [];
+    // The same adapters each time: another form of the graph gets the same scales, whatever became of them meanwhile.
     const adapt: Adapt = (source) => {
-      const adapted = this.#adapted(part, source);
+      const adapted = this.#adapted(part, source, columns);
       columns = adapted.columns;
       return adapted;
     };
@@ -74,9 +75,11 @@ export class ModelAdapters {
     }
   }
 
-  #adapted(part: AdapterPart, source: GraphSource): AdaptedGraph {
+  #adapted(part: AdapterPart, source: GraphSource, before: readonly string[]): AdaptedGraph {
     for (;;) {
-      const usable = this.#adapters.filter(({ name }) => !this.#problems.has(name));
+      const isUsable = ({ name }: NamedAdapter): boolean =>
+        before.length > 0 ? before.includes(name) : !this.#problems.has(name);
+      const usable = this.#adapters.filter(isUsable);
       if (!usable.some(({ modules }) => modules.some((each) => each.part === part)))
         return withoutAdapters(source);
       const stored = readGraph(source);
@@ -95,7 +98,7 @@ export class ModelAdapters {
         this.#note(part, plan);
         return { source: adapted, columns: plan.columns };
       } catch (error) {
-        if (!(error instanceof AdapterValuesError)) throw error;
+        if (!(error instanceof AdapterValuesError) || before.length > 0) throw error;
         const refused = usable.find(({ name }) => name === error.adapter);
         this.#refuse(error.adapter, refused?.path ?? '', error.message);
       }
