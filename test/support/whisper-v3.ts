@@ -24,6 +24,8 @@ export interface V3Case {
 interface V3Recorded {
   readonly max_tokens: number;
   readonly cases: readonly V3Case[];
+  /** As Optimum writes them with the graphs of each precision; for fp16 as PyTorch does. */
+  readonly precisions: Readonly<Record<string, readonly (readonly number[])[]>>;
   /** The language that transformers detects in each sample. */
   readonly languages: Readonly<Record<string, string>>;
   /** What openai-whisper times in the first sample. */
@@ -65,7 +67,7 @@ export function unpackV3(repository: V3Repository, suffixes: readonly string[], 
 }
 
 /** As `tokenizer.json` of large-v3 is: the multilingual vocabulary, Cantonese as the hundredth language, and 1501 timestamps. */
-function v3Tokenizer(): object {
+export function v3Tokenizer(): object {
   const golden = (name: string): string => gunzipSync(readFileSync(new URL(name, TOKENIZERS))).toString();
   const { special_multilingual: known } = JSON.parse(golden('whisper-goldens.json.gz')) as {
     special_multilingual: { languages: Record<string, number> };
@@ -82,7 +84,7 @@ function v3Tokenizer(): object {
 
 /** The log-mel of the first window of a sample. */
 export function v3Mel(
-  { abilities: { frontEnd } }: Pick<WhisperEngine, 'abilities'>,
+  { abilities: { frontEnd } }: { readonly abilities: Pick<WhisperEngine['abilities'], 'frontEnd'> },
   sample: string,
 ): Float32Array {
   return logMelWindow(plainWaveform(sampleFile(`speech/${sample}.wav`)), 0, frontEnd);

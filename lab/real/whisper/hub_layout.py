@@ -5,7 +5,7 @@ The steps are those of transformers.js's conversion: Optimum exports, onnxslim s
 4-bit forms quantize products with constant matrices only.
 """
 
-import os
+import shutil
 from pathlib import Path
 
 import onnx
@@ -20,8 +20,8 @@ from onnxruntime.transformers.float16 import convert_float_to_float16
 import exports
 
 GRAPHS = ("encoder_model", "decoder_model_merged")
-# Of a protobuf; larger graphs keep their weights in a file beside them.
-LARGEST = 2**31 - 2**20
+# Of the weights in a protobuf, which may have 2 GiB; larger graphs keep theirs in a file beside them.
+LARGEST = 2**31 - 2**24
 
 
 def operators(graph) -> set:
@@ -90,27 +90,40 @@ VARIANTS = {
 }
 
 
+def bytes_of(model) -> int:
+    """About. A model of more than 2 GiB cannot say its size itself."""
+    return sum(len(tensor.raw_data) for tensor in model.graph.initializer)
+
+
 def save(model, file: Path, beside: bool = False) -> None:
-    if not beside and model.ByteSize() < LARGEST:
+    if not beside and bytes_of(model) < LARGEST:
         onnx.save(model, file)
         return
     onnx.save(model, file, save_as_external_data=True, all_tensors_to_one_file=True, location=f"{file.name}_data",
               size_threshold=1024, convert_attribute=False)
 
 
-def write(source: Path, folder: Path, variants, timestamped: bool = False, beside: bool = False) -> None:
-    """Writes the folder of transformers `source` as a repository. `timestamped`: the decoder outputs its cross-attentions; `beside`: the
-    float32 weights of the encoder are in a file beside it also when they are small."""
+def export(source: Path, folder: Path, timestamped: bool = False, slim: bool = True, beside: bool = False) -> None:
+    """Writes the folder of transformers `source` as a repository in float32. `timestamped`: the decoder outputs its cross-attentions; `beside`:
+    the weights of the encoder are in a file beside it also when they are small."""
     plain = folder.with_name(f"{folder.name}-export")
     plain.mkdir(parents=True)
     (exports.export_with_cross_attentions if timestamped else exports.export)(source, plain)
     (folder / "onnx").mkdir(parents=True)
     exports.copy_configs(source, folder)
     for name in GRAPHS:
+        if slim:
+            model = onnxslim.slim(str(plain / f"{name}.onnx"))
+            save(model, folder / "onnx" / f"{name}.onnx", beside and name == GRAPHS[0])
+        else:
+            for file in plain.glob(f"{name}.onnx*"):
+                file.rename(folder / "onnx" / file.name)
+    shutil.rmtree(plain)
+
+
+def convert(folder: Path, variant: str) -> None:
+    """Adds another precision to an exported repository."""
+    for name in GRAPHS:
         file = folder / "onnx" / f"{name}.onnx"
-        save(onnxslim.slim(str(plain / f"{name}.onnx")), file, beside and name == GRAPHS[0])
-        for graph in [*plain.glob(f"{name}.onnx*")]:
-            os.remove(graph)
-        for variant in variants:
-            # Loaded again each time: these conversions change the model in place.
-            save(VARIANTS[variant](onnx.load(file)), file.with_name(f"{name}_{variant}.onnx"))
+        # Loaded again for each: these conversions change the model in place.
+        save(VARIANTS[variant](onnx.load(file)), file.with_name(f"{name}_{variant}.onnx"))

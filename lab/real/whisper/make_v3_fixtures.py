@@ -12,6 +12,7 @@ import gzip
 import json
 import shutil
 import tempfile
+from functools import cache
 from pathlib import Path
 
 import torch
@@ -19,6 +20,7 @@ from transformers import GenerationConfig, GenerationMixin, WhisperConfig, Whisp
 from whisper.timing import find_alignment
 from whisper.tokenizer import get_tokenizer
 
+import exports
 import hub_layout
 from make_fixtures import features
 from openai_model import as_openai
@@ -78,6 +80,17 @@ def written(model, extractor, case) -> list[int]:
     return [id for id in out[len(prompt):] if id != ids.eot]
 
 
+@cache
+def in_optimum(folder: Path, variant: str):
+    from optimum.onnxruntime import ORTModelForSpeechSeq2Seq
+    plain = folder.with_name(f"plain-{variant}")
+    plain.mkdir()
+    exports.copy_configs(folder, plain)
+    for name in hub_layout.GRAPHS:
+        (plain / f"{name}.onnx").hardlink_to(folder / "onnx" / f"{name}_{variant}.onnx")
+    return ORTModelForSpeechSeq2Seq.from_pretrained(plain, use_merged=True)
+
+
 def detected(model, extractor, sample) -> str:
     """The likeliest language of all 100."""
     with torch.no_grad():
@@ -107,12 +120,17 @@ def main() -> None:
         root = Path(temporary)
         model.save_pretrained(root / "weights")
         extractor.save_pretrained(root / "weights")
-        hub_layout.write(root / "weights", root / "turbo", VARIANTS, beside=True)
-        hub_layout.write(root / "weights", root / "turbo_timestamped", ["fp16"], timestamped=True)
+        hub_layout.export(root / "weights", root / "turbo", beside=True)
+        hub_layout.export(root / "weights", root / "turbo_timestamped", timestamped=True)
+        for variant in VARIANTS:
+            hub_layout.convert(root / "turbo", variant)
+        hub_layout.convert(root / "turbo_timestamped", "fp16")
+        precisions = {variant: [written(in_optimum(root / "turbo", variant), extractor, case) for case in CASES]
+                      for variant in VARIANTS}
         for file in sorted(root.glob("turbo*/**/*")):
             target = OUT / file.relative_to(root)
             # The encoder of both is the same.
-            if file.is_dir() or "-export" in str(file) or ("timestamped" in str(file) and "encoder" in file.name):
+            if file.is_dir() or ("timestamped" in str(file) and "encoder" in file.name):
                 continue
             target.parent.mkdir(parents=True, exist_ok=True)
             if file.suffix == ".json":
@@ -122,9 +140,9 @@ def main() -> None:
     features(extractor, SAMPLES[0]).numpy().astype("<f4").tofile(OUT / "features.f32")
     (OUT / "cases.json").write_text(json.dumps({
         "max_tokens": MAX_TOKENS, "cases": recorded,
-        "languages": languages,
+        "precisions": precisions, "languages": languages,
         "words": [timed_words(model, extractor, "en", TEXTS[0][:60]), timed_words(model, extractor, "yue", TEXTS[3])],
-    }, indent=1) + "\n")
+    }) + "\n")
 
 
 if __name__ == "__main__":

@@ -34,19 +34,23 @@ export interface TextToTime {
 
 /** Words in time order and without overlap. Throws what a session throws. */
 export async function timeWords(timer: WordTimer, text: TextToTime): Promise<WindowWord[]> {
+  return inOrder(limitWords(await alignWords(timer, text), text.segments));
+}
+
+/** The words of each segment where the attention shows them, pauses and all. Throws what a session throws. */
+export async function alignWords(timer: WordTimer, text: TextToTime): Promise<WindowWord[][]> {
   const { special } = timer.tokenizer;
   const perSegment = text.segments.map(({ tokens }) => tokens.filter((id) => id < special.end));
   const tokens = perSegment.flat();
   const begins = await tokenBeginnings(timer, text, tokens);
   let at = 0;
-  const timed = text.segments.map((_, i) =>
+  return text.segments.map((_, i) =>
     timer.tokenizer.splitWords(perSegment[i], text.language).map(({ word, tokens: own }): WindowWord => {
       const start = begins[at];
       at += own.length;
       return { word, start, end: begins[at] };
     }),
   );
-  return inOrder(limitWords(timed, text.segments));
 }
 
 /** The words of each segment, with punctuation joined to them and pauses taken from them; `words` has one list per segment. */

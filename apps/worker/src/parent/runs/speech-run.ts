@@ -217,7 +217,7 @@ export class SpeechRun extends JobRun {
     if (timestamps === 'word' && !timesWords) {
       throw refused(
         'timestamps',
-        'word timestamps need a model whose graphs output cross-attentions; this model does not',
+        'word timestamps need a model whose graphs output cross-attentions, such as an export named _timestamped; those of this model do not',
       );
     }
     if (languages === null && task === 'translate')

@@ -113,17 +113,21 @@ function suppressedTokens({ generation }: WhisperConfig, tokenizer: WhisperToken
 /** In these lists -1 stands for a default that was not filled in. */
 const positive = (ids: readonly number[]): number[] => ids.filter((id) => id >= 0);
 
-/** Without a list of heads: all heads in the later half of the layers, as in openai's code. */
+/**
+ * Without a list of heads that this decoder has: all heads in the later half of the layers, as in openai's code. A distilled model may keep
+ * the list of the model that it was made from, whose decoder had more layers.
+ */
 function alignmentOf(
   { generation, model }: WhisperConfig,
   { attendedLayers, sizes }: Decoder,
 ): AlignmentHeads | undefined {
   const later = Array.from({ length: sizes.layers }, (_, layer) => layer).slice(Math.floor(sizes.layers / 2));
   const everyHead = Array.from({ length: sizes.heads }, (_, head) => head);
-  const heads =
-    generation.alignment_heads ??
-    later.flatMap((layer) => everyHead.map((head): [number, number] => [layer, head]));
-  const known = heads.filter(([layer, head]) => attendedLayers.includes(layer) && head < sizes.heads);
+  const listed = generation.alignment_heads;
+  const heads = listed?.every(([layer, head]) => layer < sizes.layers && head < sizes.heads)
+    ? listed
+    : later.flatMap((layer) => everyHead.map((head): [number, number] => [layer, head]));
+  const known = heads.filter(([layer]) => attendedLayers.includes(layer));
   return known.length > 0 ? { heads: known, medianFilterWidth: model.median_filter_width } : undefined;
 }
 
