@@ -1,5 +1,6 @@
 import { cpSync, existsSync } from 'node:fs';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
+import { demoModelsFile } from '@lehr/demo-models';
 import { expect, test } from 'vitest';
 import { unpackFixture } from '../../../../../../test/support/diffusion-fixtures.ts';
 import {
@@ -195,3 +196,21 @@ test.each([
     await wanted.close();
   },
 );
+
+test('The layers of a graph that stores halves and computes in single precision take adapters', async () => {
+  const demo = join(dirname(demoModelsFile()), 'demo-diffusion/unet/model.onnx');
+  const path = join(dirname(demoModelsFile()), 'demo-adapters/night.safetensors');
+  const { unet, session, adapters } = await openUnet(demo, [{ name: 'night', path }]);
+  try {
+    expect(adapters.opened).toEqual([{ name: 'night' }]);
+    const [without, at0, at1] = await predict(unet, [
+      rowOf(unet),
+      rowOf(unet, 0, [{ name: 'night', scale: 0 }]),
+      rowOf(unet, 0, [{ name: 'night', scale: 1 }]),
+    ]);
+    expect(distance(at0, without)).toBe(0);
+    expect(distance(at1, without)).toBeGreaterThan(0.01);
+  } finally {
+    await session.close();
+  }
+});

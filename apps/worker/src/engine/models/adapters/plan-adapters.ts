@@ -1,5 +1,5 @@
 /** Decides which modules of a graph get which matrices of which adapters. Pure: it reads no values. */
-import { DATA_TYPE, type NodeProto, type StoredModel, toNumber } from '@lehr/onnx-model';
+import { type NodeProto, type StoredModel, toNumber } from '@lehr/onnx-model';
 import { hasIntegers, weightPlaces } from '../weights/weight-places.ts';
 import { type AdapterPart, moduleKey } from './adapter-names.ts';
 import type { AdapterFile, LowRank } from './read-adapter.ts';
@@ -50,7 +50,7 @@ export interface AdapterPlan {
 export function adaptableModules(stored: StoredModel, part: AdapterPart): Map<string, AdaptableModule> {
   const own = new Set(stored.graph.node);
   const modules = new Map<string, AdaptableModule>();
-  for (const { node, input, dims, candidates, stored: weight } of weightPlaces(stored)) {
+  for (const { node, input, dims, type, candidates } of weightPlaces(stored)) {
     const kind = KINDS.find((each) => each === node.opType);
     // Branches of the graph see none of what is computed for it.
     if (!kind || input !== 1 || !own.has(node) || dims.length < 2 || attribute(node, 'group', 1) !== 1)
@@ -60,7 +60,6 @@ export function adaptableModules(stored: StoredModel, part: AdapterPart): Map<st
     const known = modules.get(key);
     const isTransposed = kind === 'MatMul' || (kind === 'Gemm' && attribute(node, 'transB', 0) === 0);
     const [outputs, inputs] = isTransposed ? dims.toReversed() : dims;
-    const type = weight.tensor.dataType ?? DATA_TYPE.float32;
     const module = { kind, path, inputs, outputs, kernel: dims.slice(2), type };
     modules.set(key, { ...module, nodes: [...(known?.nodes ?? []), node] });
   }

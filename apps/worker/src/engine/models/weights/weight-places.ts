@@ -18,6 +18,8 @@ export interface WeightPlace {
   readonly input: number;
   readonly stored: StoredTensor;
   readonly dims: readonly number[];
+  /** TensorProto.DataType as the node reads it; graphs may store halves and make single precision of them. */
+  readonly type: number;
   /** What it may be, the likeliest first. */
   readonly candidates: readonly Candidate[];
   /** Without this weight the graph would not be that of the file. */
@@ -30,10 +32,11 @@ interface Candidate {
   readonly isTransposed: boolean;
 }
 
-/** A constant, or what `Identity` nodes make of it: exporters keep one of several equal weights, and the names of all. */
+/** A constant, or what `Identity` and `Cast` nodes make of it: exporters keep one of several equal weights, and the names of all. */
 interface Constant {
   readonly stored: StoredTensor;
   readonly name: string;
+  readonly type: number;
 }
 type Constants = ReadonlyMap<string, Constant>;
 
@@ -41,11 +44,16 @@ export function weightPlaces({ graph, initializers }: StoredModel): WeightPlace[
   const constants = new Map<string, Constant>();
   for (const stored of initializers) {
     const { name, dataType } = stored.tensor;
-    if (name && (dataType === DATA_TYPE.float32 || dataType === DATA_TYPE.float16))
-      constants.set(name, { stored, name });
+    if (name && isFloat(dataType)) constants.set(name, { stored, name, type: dataType });
   }
   return placesIn(graph, constants);
 }
+
+const isFloat = (type: number | null | undefined): type is number =>
+  type === DATA_TYPE.float32 || type === DATA_TYPE.float16;
+
+const castType = ({ attribute }: NodeProto): number =>
+  toNumber(attribute?.find(({ name }) => name === 'to')?.i);
 
 function placesIn({ node: nodes }: GraphProto, outer: Constants): WeightPlace[] {
   const constants = new Map(outer);
@@ -57,7 +65,9 @@ function placesIn({ node: nodes }: GraphProto, outer: Constants): WeightPlace[] 
       const constant = constants.get(value);
       if (!constant) continue;
       const name = output?.[0];
-      if (opType === 'Identity' && name) constants.set(name, { stored: constant.stored, name });
+      const type = opType === 'Cast' ? castType(node) : constant.type;
+      if ((opType === 'Identity' || opType === 'Cast') && name && isFloat(type))
+        constants.set(name, { stored: constant.stored, name, type });
       else places.push(placeOf(node, index, constant, groupNorms));
     }
     for (const { g } of attribute ?? []) if (g) places.push(...placesIn(g, constants));
@@ -76,7 +86,7 @@ const POSITIONS = ['embed_positions.weight', 'position_embedding.weight', 'posit
 function placeOf(
   node: NodeProto,
   input: number,
-  { stored, name }: Constant,
+  { stored, name, type }: Constant,
   groupNorms: ReadonlySet<string>,
 ) {
   const dims = (stored.tensor.dims ?? []).map(toNumber);
@@ -91,7 +101,7 @@ function placeOf(
   const isNeeded = /\.(?:weight|bias)$/.test(own) || isNorm || (role?.isSure ?? false);
   const size = dims.reduce((product, each) => product * each, 1);
   const candidates = [...byPath, { name: own, isTransposed: false }];
-  return { node, input, stored, dims, candidates, isNeeded: isNeeded && size > 1 };
+  return { node, input, stored, dims, type, candidates, isNeeded: isNeeded && size > 1 };
 }
 
 /**
