@@ -1,7 +1,8 @@
 /**
  * ControlNets of diffusers as torch's exporters write them guide the pictures that diffusers draws with them: alone, two at once, in windows of
- * the steps, and from a picture with a mask. Rows with and without them share the calls of the UNet.
+ * the steps, from a picture with a mask, and with LoRAs. Rows with and without them share the calls of the UNet.
  */
+import { existsSync } from 'node:fs';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -24,19 +25,20 @@ import {
 const OPENING_MS = 600_000;
 const CPU = { providers: ['cpu'], threads: 1 } as const;
 
+/** Of their fixtures, which those of ControlNets are based on. */
+const LORAS = ['kohya', 'plain'];
+
 async function open(fixtures: readonly string[], names: readonly string[]) {
   const folder = await mkdtemp(join(tmpdir(), 'lehr-control-'));
   onTestFinished(() => rm(folder, { recursive: true, force: true }));
   for (const fixture of fixtures) unpackFixture(fixture, folder);
   const controls = names.map((name) => ({ name, folder: join(folder, 'controls', name) }));
-  const model = await openDiffusionModel(folder, onnxRuntime, { ...CPU, controls });
+  const loras = LORAS.map((name) => ({ name, path: join(folder, 'adapters', `${name}.safetensors`) }));
+  const adapters = loras.filter(({ path }) => existsSync(path));
+  const model = await openDiffusionModel(folder, onnxRuntime, { ...CPU, controls, adapters });
   onTestFinished(() => model.close());
   return { model, folder };
 }
-
-/** Those of diffusers without LoRAs. */
-const guidedCases = (name: string): readonly DiffusersCase[] =>
-  casesOf(name).filter(({ adapters }) => adapters === undefined);
 
 async function latentsOf(model: DiffusionModel, folder: string, cases: readonly DiffusersCase[]) {
   const samples = await Promise.all(cases.map((each) => sampleOf(model, each, folder)));
@@ -65,7 +67,7 @@ test.each([
     expect(model.batching).toEqual({ mode: 'rows' });
     for (const { graph, fusion } of model.graphs)
       expect({ graph, left: fusion?.left }).toEqual({ graph, left: {} });
-    const guided = guidedCases(name);
+    const guided = casesOf(name);
     const plain = casesOf(plainName).slice(0, 2);
     const cases = [...guided, ...plain];
     const together = await latentsOf(model, folder, cases);
