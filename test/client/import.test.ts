@@ -238,7 +238,7 @@ test('An import that cannot write says why in one sentence, and leaves nothing',
   expect(last).toMatchObject({
     type: 'failed',
     code: 'storage-failed',
-    message: expect.stringMatching(/^A file would be larger than allowed; nothing of the model stays in /),
+    message: expect.stringMatching(/^A file would be larger than allowed; nothing of it stays in /),
   });
   expect(await at.versions()).toEqual(['sd15@1']);
   expect(await draftsIn(at.imported)).toEqual([]);

@@ -12,6 +12,7 @@ type ResultType =
   | 'pulled'
   | 'imported'
   | 'exported'
+  | 'adapter-imported'
   | 'list'
   | 'removed'
   | 'checked'

@@ -1,33 +1,26 @@
 /** `lehr models import`: makes a version from a file of weights and from a version with the same graphs, and enters it in models.yaml. */
-import { existsSync } from 'node:fs';
 import { mkdir, rename, rm } from 'node:fs/promises';
-import { basename, dirname, join, resolve } from 'node:path';
+import { dirname, join } from 'node:path';
 import { fieldsOfModel, LehrError, type ModelEntry, type ModelRef, withVersion } from '@lehr/shared';
-import { acquireLock, checkFreeSpace, fetchFile, parseTypedFile, slugOf } from '@lehr/shared/model-cache';
+import { acquireLock, checkFreeSpace } from '@lehr/shared/model-cache';
 import { filesOfModel, importFolder, syncFolder } from '../../engine/models/imported/import-folder.ts';
 import { type Base, type ImportPlan, planImport } from '../../engine/models/imported/plan-import.ts';
 import { openWeightsFile, type WeightsFile } from '../../engine/models/weights/weights-file.ts';
+import { type FileRequest, type GivenFile, givenFile, ofFileSystem } from './given-file.ts';
 import type { ToolEvent } from './tool-event.ts';
 import { changeModelsFile, type ToolSettings } from './tool-settings.ts';
 import { type FoundVersion, findVersion, newRef } from './versions.ts';
 
-export interface ImportRequest {
-  /** A path, or where it is fetched from. */
-  readonly file: string;
-  /** Branch, tag or commit of a repository of the hub. */
-  readonly revision?: string | undefined;
-  /** The folder that relative paths start from. */
-  readonly cwd: string;
+/** `as` is `name` or `name@version`. */
+export interface ImportRequest extends FileRequest {
   /** `name@version` of models.yaml, or `name`. */
   readonly like: string;
-  /** `name` or `name@version`. */
-  readonly as?: string | undefined;
 }
 
 /** Beside models.yaml: the folders that this command makes, by name and version. */
 const FOLDER = 'imported';
 /** No model has such a name, so neither is in the way of a folder. */
-const [LOCK, DRAFT, FETCHED] = ['.lock', '.draft', '.fetched'];
+const [LOCK, DRAFT] = ['.lock', '.draft'];
 
 export async function importModel(
   request: ImportRequest,
@@ -37,7 +30,8 @@ export async function importModel(
   const { like } = request;
   const version = await findVersion(like, settings, 'not a model');
   const home = join(dirname(settings.modelsFile), FOLDER);
-  const { path, name, remove } = await weightsOf(request, home, settings, report);
+  const check = (wanted: string) => newRef(wanted, home, settings);
+  const { path, name, remove } = await givenFile(request, home, settings, report, check);
   try {
     await importFile({ path, name, like, version, home }, settings, report);
   } finally {
@@ -45,47 +39,7 @@ export async function importModel(
   }
 }
 
-interface Weights {
-  readonly path: string;
-  /** Of the model that it becomes. */
-  readonly name: string;
-  /** Of a file that was fetched for this import. */
-  readonly remove?: () => Promise<void>;
-}
-
-/** A file that is here comes before one of the hub with the same path. */
-async function weightsOf(
-  { file, revision, cwd, as }: ImportRequest,
-  home: string,
-  settings: ToolSettings,
-  report: (event: ToolEvent) => void,
-): Promise<Weights> {
-  const path = resolve(cwd, file);
-  const remote = existsSync(path) ? undefined : parseTypedFile(file, revision);
-  const name = as ?? slugOf(basename(remote?.name ?? path).replace(/\.safetensors$/, ''));
-  // Before some gigabytes are fetched for nothing.
-  await newRef(name, home, settings);
-  if (!remote) {
-    if (revision === undefined) return { path, name };
-    throw new LehrError('invalid-request', `${path} is a file of this machine, which has no revisions.`);
-  }
-  report({ type: 'stage', verb: 'fetch' });
-  const options = { ...settings.cache, signal: NEVER, onEvent: report };
-  const fetched = await fetchFile(remote, join(home, FETCHED), options).catch((error: unknown) => {
-    throw file.includes('://') ? error : orNotHere(error, path);
-  });
-  report({ type: 'stage', verb: 'import' });
-  return { ...fetched, name };
-}
-
-/** A path with a slip of the pen may look like one of the hub. */
-function orNotHere(error: unknown, path: string): unknown {
-  if (!(error instanceof LehrError) || !['not-found', 'unauthenticated'].includes(error.code)) return error;
-  const message = `${path} is not a file, and it was not found on the hub: ${error.message}`;
-  return new LehrError(error.code, message, { cause: error });
-}
-
-interface FileToImport extends Omit<Weights, 'remove'> {
+interface FileToImport extends Omit<GivenFile, 'remove'> {
   readonly like: string;
   readonly version: FoundVersion;
   readonly home: string;
@@ -104,7 +58,9 @@ async function importFile(
     checkVariant(plan, entry, like);
     await mkdir(home, { recursive: true });
     // Held to the end: two imports at once would choose the same version.
-    const lock = await acquireLock(join(home, LOCK), NEVER, () => report({ type: 'waiting' }));
+    const lock = await acquireLock(join(home, LOCK), new AbortController().signal, () =>
+      report({ type: 'waiting' }),
+    );
     try {
       const ref = await newRef(name, home, settings);
       await writeVersion({ base, plan, file, ref, entry, home }, settings, report);
@@ -118,7 +74,6 @@ async function importFile(
   }
 }
 
-const NEVER = new AbortController().signal;
 const nameOf = ({ name, version }: ModelRef): string => `${name}@${version}`;
 
 /** The graphs that the model runs must not be among those that cannot take new weights. */
@@ -186,20 +141,3 @@ async function writeVersion(
     await rm(draft, { recursive: true, force: true });
   }
 }
-
-/** An error of a file as one sentence; every other error as it is. */
-function ofFileSystem(error: unknown, home: string, file: string): unknown {
-  const { code = '', path } = error instanceof Error ? (error as NodeJS.ErrnoException) : {};
-  if (!/^E[A-Z0-9]+$/.test(code)) return error;
-  const what = code === 'ENOENT' ? `${path ?? 'A file'} is not there any more` : WRITE_ERRORS[code];
-  const text = what ?? `${path ?? basename(file)} cannot be used (${code})`;
-  return new LehrError('storage-failed', `${text}; nothing of the model stays in ${home}.`, { cause: error });
-}
-
-const WRITE_ERRORS: Readonly<Record<string, string>> = {
-  ENOSPC: 'The disk is full',
-  EDQUOT: 'The disk quota is used up',
-  EFBIG: 'A file would be larger than allowed',
-  EROFS: 'The file system is read-only',
-  EACCES: 'Permission was denied',
-};

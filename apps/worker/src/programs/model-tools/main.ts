@@ -6,6 +6,7 @@ import { ConfigError, type PlainError, toPlainError, unreachable } from '@lehr/s
 import type { CheckRequest } from './check.ts';
 import type { ExportRequest } from './export.ts';
 import type { ImportRequest } from './import.ts';
+import type { ImportAdapterRequest } from './import-adapter.ts';
 import { list } from './list.ts';
 import type { PrepareRequest } from './prepare.ts';
 import { type PullRequest, pull } from './pull.ts';
@@ -18,6 +19,7 @@ type ToolRequest =
   | ({ readonly command: 'pull' } & PullRequest)
   | ({ readonly command: 'import' } & ImportRequest)
   | ({ readonly command: 'export' } & ExportRequest)
+  | ({ readonly command: 'import-adapter' } & ImportAdapterRequest)
   | ({ readonly command: 'check' } & CheckRequest)
   | ({ readonly command: 'remove' } & RemoveRequest)
   | ({ readonly command: 'prepare' } & PrepareRequest)
@@ -53,6 +55,10 @@ async function run(request: ToolRequest): Promise<void> {
     case 'export': {
       const { exportModel } = await import('./export.ts');
       return exportModel(request, settings, print);
+    }
+    case 'import-adapter': {
+      const { importAdapter } = await import('./import-adapter.ts');
+      return importAdapter(request, settings, paced(print));
     }
     case 'list':
       return print(await list(settings));

@@ -85,6 +85,21 @@ export type ToolEvent =
       readonly models_file: string;
     }
   | {
+      readonly type: 'adapter-imported';
+      readonly adapter: string;
+      readonly model: string;
+      readonly path: string;
+      readonly bytes: number;
+      /** The largest of its layers. */
+      readonly rank: number;
+      /** How many layers of the model it changes. */
+      readonly layers: number;
+      /** Names of tensors of the file that change none. */
+      readonly unused: readonly string[];
+      readonly trigger: readonly string[];
+      readonly models_file: string;
+    }
+  | {
       readonly type: 'list';
       readonly models: readonly ListedModel[];
       readonly cache: string;

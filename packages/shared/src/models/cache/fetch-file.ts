@@ -38,10 +38,10 @@ export async function fetchFile(
     const held = AbortSignal.any([signal, lock.lost]);
     const remote = await openRemote(source, options);
     const listing = await remote.list(held, name);
-    const file = chooseFile(listing, { source, name });
+    const files = chooseFile(listing, { source, name });
     await beginDraft(folder, listing);
-    await checkSpace(folder, [file]);
-    await fetchAll(folder, [file], remote, listing, { ...options, signal: held });
+    await checkSpace(folder, files);
+    await fetchAll(folder, files, remote, listing, { ...options, signal: held });
     const remove = () => rm(folder, { recursive: true, force: true }).finally(() => lock.release());
     return { path: join(folder, name), remove };
   } catch (error) {

@@ -110,7 +110,7 @@ async function fillDraft(
   const { task, files } =
     file === undefined
       ? chooseFiles(listing.files, fields.variant)
-      : { task: 'diffusion' as const, files: [chooseFile(listing, { source, name: file })] };
+      : { task: 'diffusion' as const, files: chooseFile(listing, { source, name: file }) };
   // Files that are not fetched may have any name.
   for (const { path, target } of files) {
     checkPath(path);
@@ -133,11 +133,16 @@ async function fillDraft(
   return manifest;
 }
 
-/** Throws LehrError `not-found`. */
-export function chooseFile({ files }: Listing, { source, name }: SourceFile): ChosenFile {
-  const found = files.find(({ path }) => path === name);
-  if (!found) throw new LehrError('not-found', `${sourceFields(source).source} has no file ${name}.`);
-  return { ...found, target: name };
+/** What PEFT calls the file of an adapter, and the file beside it that says how strong it is. */
+const [PEFT_FILE, PEFT_CONFIG] = ['adapter_model.safetensors', 'adapter_config.json'];
+
+/** The file, and what belongs to it where the source lists that. Throws LehrError `not-found`. */
+export function chooseFile({ files }: Listing, { source, name }: SourceFile): ChosenFile[] {
+  const wanted = name === PEFT_FILE ? [PEFT_FILE, PEFT_CONFIG] : [name];
+  const found = files.filter(({ path }) => wanted.includes(path));
+  if (!found.some(({ path }) => path === name))
+    throw new LehrError('not-found', `${sourceFields(source).source} has no file ${name}.`);
+  return found.map((file) => ({ ...file, target: file.path }));
 }
 
 /** Files of another revision are removed: only a file's digest would tell them apart, and not every source names one. */

@@ -22,7 +22,7 @@ interface AdaptedGraph {
 export type Adapt = (source: GraphSource) => AdaptedGraph;
 
 /** Of all adapters of a version together: each row computes with all of them. */
-const MAX_RANKS = 512;
+export const MAX_RANKS = 512;
 /** Of the matrices of one graph, which are in one message of protobuf with it. */
 const MAX_BYTES = 1_900_000_000;
 const MAX_UNUSED = 10;
@@ -174,7 +174,7 @@ export class ModelAdapters {
   }
 }
 
-const tooManyRanks = (rank: number, before: number): string =>
+export const tooManyRanks = (rank: number, before: number): string =>
   `has rank ${rank}, and the adapters before it have ${before} together; a version can have ${MAX_RANKS}`;
 
 const tooManyBytes = (bytes: number): string =>

@@ -28,7 +28,10 @@ export function openWeightsFile(path: string): WeightsFile {
   const file = openSafetensors(path);
   if (![...file.tensors.keys()].some((name) => ADAPTER.test(name))) return file;
   file.close();
-  throw refusedFile(path, 'is an adapter (LoRA), which changes a model and is none by itself');
+  throw refusedFile(
+    path,
+    'is an adapter (LoRA), which changes a model and is none by itself; lehr models import FILE --adapter-of MODEL gives it to one',
+  );
 }
 
 /** Throws LehrError `invalid-request` for what is no safetensors file. */
