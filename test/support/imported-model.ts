@@ -1,7 +1,11 @@
 /** Models that are imported into folders of their own, and files of weights that tests make of others. */
 import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { filesOfModel, importFolder } from '../../apps/worker/src/engine/models/imported/import-folder.ts';
+import {
+  filesOfModel,
+  importFolder,
+  valuesIn,
+} from '../../apps/worker/src/engine/models/imported/import-folder.ts';
 import { planImport } from '../../apps/worker/src/engine/models/imported/plan-import.ts';
 import { openWeightsFile } from '../../apps/worker/src/engine/models/weights/weights-file.ts';
 import {
@@ -28,7 +32,11 @@ export async function imported(
     const graphs = (await filesOfModel(folder)).filter((each) => each.endsWith('.onnx'));
     const plan = await planImport(base, graphs, file);
     const made = await tempFolder('made');
-    return { folder: made, plan, ...(await importFolder({ base, plan, file, folder: made, onProgress })) };
+    return {
+      folder: made,
+      plan,
+      ...(await importFolder({ base, plan, valuesOf: valuesIn(file), folder: made, onProgress })),
+    };
   } finally {
     file.close();
   }

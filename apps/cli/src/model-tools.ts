@@ -13,6 +13,7 @@ type ResultType =
   | 'imported'
   | 'exported'
   | 'adapter-imported'
+  | 'merged'
   | 'list'
   | 'removed'
   | 'checked'

@@ -1,7 +1,11 @@
 /** A checkpoint in one file, imported into the graphs of its base, beside diffusers, which reads the same file. */
 import { mkdir, rm } from 'node:fs/promises';
 import { join } from 'node:path';
-import { filesOfModel, importFolder } from '../../../apps/worker/src/engine/models/imported/import-folder.ts';
+import {
+  filesOfModel,
+  importFolder,
+  valuesIn,
+} from '../../../apps/worker/src/engine/models/imported/import-folder.ts';
 import { planImport } from '../../../apps/worker/src/engine/models/imported/plan-import.ts';
 import { openWeightsFile } from '../../../apps/worker/src/engine/models/weights/weights-file.ts';
 import type { DiffusersCase } from '../../../test/support/diffusion-fixtures.ts';
@@ -57,7 +61,7 @@ async function importInto(folder: string): Promise<void> {
   try {
     const graphs = (await filesOfModel(base.folder)).filter((each) => each.endsWith('.onnx'));
     const plan = await planImport(base, graphs, file);
-    await importFolder({ base, plan, file, folder: target, onProgress: () => {} });
+    await importFolder({ base, plan, valuesOf: valuesIn(file), folder: target, onProgress: () => {} });
   } finally {
     file.close();
   }

@@ -3,6 +3,8 @@ import { defineCommand } from '../../command.ts';
 import { EXIT, usageError } from '../../exit-codes.ts';
 import { runModelTool, type ToolResult } from '../../model-tools.ts';
 import { bytesText, plain, tableOf } from '../../table.ts';
+import type { Terminal } from '../../terminal.ts';
+import { bytesView } from './bytes-view.ts';
 
 export const prepareModel = defineCommand({
   name: 'models prepare',
@@ -20,6 +22,17 @@ export const prepareModel = defineCommand({
       value: 'int8|fp16',
       help: 'Write the graphs again. int8: of a speech or text model, beside the originals as the variant quantized. fp16: of a text model, as the variant fp16; of a model for pictures, in a copy (--out).',
     },
+    merge: {
+      type: 'string',
+      multiple: true,
+      value: 'ADAPTER:SCALE',
+      help: 'Make a version of MODEL with this adapter in its weights, and enter it in models.yaml; repeatable.',
+    },
+    as: {
+      type: 'string',
+      value: 'NAME',
+      help: 'With --merge: name in models.yaml, as name or name@version. Default: from MODEL and its adapters.',
+    },
     undo: { type: 'boolean', help: 'Remove what was prepared.' },
     variant: {
       type: 'string',
@@ -28,7 +41,13 @@ export const prepareModel = defineCommand({
     },
   },
   run: async ({ values, positionals: [model], terminal, json }) => {
-    const { out, precision, undo = false, variant } = values;
+    const { out, precision, undo = false, variant, merge, as } = values;
+    if (merge !== undefined) {
+      if (out !== undefined || precision !== undefined || undo || variant !== undefined)
+        throw usageError('--merge can be used together with --as only');
+      return mergeModel({ command: 'merge', model, merge, as }, terminal, json);
+    }
+    if (as !== undefined) throw usageError('--as is for --merge');
     if (undo && out !== undefined) throw usageError('--undo and --out cannot be used together');
     if (undo && precision !== undefined) throw usageError('--undo and --precision cannot be used together');
     if (precision !== undefined && precision !== 'int8' && precision !== 'fp16')
@@ -64,6 +83,29 @@ export const prepareModel = defineCommand({
     return EXIT.ok;
   },
 });
+
+async function mergeModel(
+  request: Readonly<Record<string, unknown>>,
+  terminal: Terminal,
+  json: boolean,
+): Promise<typeof EXIT.ok> {
+  const view = bytesView(terminal, json, 'merge');
+  const made = await runModelTool(terminal, request, 'merged', view.show).finally(view.end);
+  const { type: _, ...result } = made;
+  terminal.out(json ? `${JSON.stringify(result)}\n` : mergedText(made));
+  return EXIT.ok;
+}
+
+const mergedText = ({ model, like, bytes, merged, folder, models_file }: ToolResult<'merged'>): string =>
+  [
+    tableOf(
+      ['ADAPTER', 'SCALE', 'LAYERS'],
+      merged.map(({ name, scale, layers }) => [name, `${scale}`, `${layers}`]),
+    ),
+    `\n${model}  ${bytesText(bytes)} written, all else is shared with ${like}\n`,
+    `folder  ${plain(folder)}\nlist    ${plain(models_file)}\n`,
+    'API and workers offer it within a few seconds.\n',
+  ].join('');
 
 const rowOf = ({
   graph,

@@ -8,6 +8,7 @@ import type { ExportRequest } from './export.ts';
 import type { ImportRequest } from './import.ts';
 import type { ImportAdapterRequest } from './import-adapter.ts';
 import { list } from './list.ts';
+import type { MergeRequest } from './merge.ts';
 import type { PrepareRequest } from './prepare.ts';
 import { type PullRequest, pull } from './pull.ts';
 import { type RemoveRequest, remove } from './remove.ts';
@@ -20,6 +21,7 @@ type ToolRequest =
   | ({ readonly command: 'import' } & ImportRequest)
   | ({ readonly command: 'export' } & ExportRequest)
   | ({ readonly command: 'import-adapter' } & ImportAdapterRequest)
+  | ({ readonly command: 'merge' } & MergeRequest)
   | ({ readonly command: 'check' } & CheckRequest)
   | ({ readonly command: 'remove' } & RemoveRequest)
   | ({ readonly command: 'prepare' } & PrepareRequest)
@@ -59,6 +61,10 @@ async function run(request: ToolRequest): Promise<void> {
     case 'import-adapter': {
       const { importAdapter } = await import('./import-adapter.ts');
       return importAdapter(request, settings, paced(print));
+    }
+    case 'merge': {
+      const { mergeAdapters } = await import('./merge.ts');
+      return mergeAdapters(request, settings, paced(print));
     }
     case 'list':
       return print(await list(settings));

@@ -85,6 +85,19 @@ export type ToolEvent =
       readonly models_file: string;
     }
   | {
+      readonly type: 'merged';
+      readonly model: string;
+      /** The version whose graphs it has. */
+      readonly like: string;
+      readonly folder: string;
+      readonly graphs: readonly ImportedGraph[];
+      /** That were written; other files are shared with the base. */
+      readonly bytes: number;
+      /** `layers`: how many of the model it changes. */
+      readonly merged: readonly { readonly name: string; readonly scale: number; readonly layers: number }[];
+      readonly models_file: string;
+    }
+  | {
       readonly type: 'adapter-imported';
       readonly adapter: string;
       readonly model: string;

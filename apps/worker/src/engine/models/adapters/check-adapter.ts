@@ -31,7 +31,8 @@ export interface AdaptedModel {
   readonly name: string;
 }
 
-const PARTS = ['unet', 'text_encoder', 'text_encoder_2'] as const;
+/** Of a model: the folders of the graphs that adapters change. */
+export const ADAPTED_PARTS = ['unet', 'text_encoder', 'text_encoder_2'] as const;
 
 const UnetSchema = z.object({
   layers_per_block: z.union([z.int().positive(), z.array(z.int().positive()).min(1)]).default(2),
@@ -44,12 +45,11 @@ export async function checkAdapter(
   model: AdaptedModel,
   others: readonly { readonly path: string }[],
 ): Promise<CheckedAdapter> {
-  const unet = await readOptionalConfig(join(model.folder, 'unet/config.json'), UnetSchema);
-  const layersPerBlock = [unet.layers_per_block].flat()[0];
+  const { layersPerBlock, promptWidth } = await readUnetConfig(model.folder);
   const trigger = readWhole(path, model);
   const adapter = { ...readAdapter(path, layersPerBlock), name: model.name };
   try {
-    refuseOtherFamily(adapter, [unet.cross_attention_dim].flat()[0], model);
+    refuseOtherFamily(adapter, promptWidth, model);
     const used = placesIn(adapter, model);
     if (used.size === 0) throw refusedFile(path, `has no layer that ${model.name} has`);
     const ranks = others.reduce((sum, other) => sum + rankOf(other.path, layersPerBlock), 0);
@@ -61,6 +61,15 @@ export async function checkAdapter(
   } finally {
     adapter.close();
   }
+}
+
+export async function readUnetConfig(folder: string) {
+  const unet = await readOptionalConfig(join(folder, 'unet/config.json'), UnetSchema);
+  return {
+    layersPerBlock: [unet.layers_per_block].flat()[0],
+    /** How many values a token of a prompt has. */
+    promptWidth: [unet.cross_attention_dim].flat()[0],
+  };
 }
 
 /** What the file says beside its matrices. Throws for a model, which is no adapter. */
@@ -89,7 +98,7 @@ const isModel = ({ tensors }: WeightsFile): boolean =>
 /** The layers that it changes, as `part/module`. Reads all its values. */
 function placesIn(adapter: NamedAdapter, { folder }: AdaptedModel): Set<string> {
   const used = new Set<string>();
-  for (const part of PARTS) {
+  for (const part of ADAPTED_PARTS) {
     const graph = join(folder, part, 'model.onnx');
     if (!existsSync(graph) || !adapter.modules.some((each) => each.part === part)) continue;
     const stored = readGraph({ path: graph });

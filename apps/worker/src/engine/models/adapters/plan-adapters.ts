@@ -14,6 +14,8 @@ export interface AdaptableModule {
   readonly path: string;
   readonly inputs: number;
   readonly outputs: number;
+  /** The graph has its outputs in columns. */
+  readonly isTransposed: boolean;
   /** Of a convolution. */
   readonly kernel: readonly number[];
   /** TensorProto.DataType of its weight. */
@@ -60,7 +62,7 @@ export function adaptableModules(stored: StoredModel, part: AdapterPart): Map<st
     const known = modules.get(key);
     const isTransposed = kind === 'MatMul' || (kind === 'Gemm' && attribute(node, 'transB', 0) === 0);
     const [outputs, inputs] = isTransposed ? dims.toReversed() : dims;
-    const module = { kind, path, inputs, outputs, kernel: dims.slice(2), type };
+    const module = { kind, path, inputs, outputs, isTransposed, kernel: dims.slice(2), type };
     modules.set(key, { ...module, nodes: [...(known?.nodes ?? []), node] });
   }
   return modules;

@@ -7,10 +7,10 @@ import { dirname, join } from 'node:path';
 import { openFileSource } from '@lehr/onnx-model';
 import { FETCHED_MANIFEST } from '../../folder/files-state.ts';
 import { weightFiles } from '../../runtime/external-data.ts';
-import { ValuesError } from '../weights/weight-values.ts';
+import { ValuesError, valuesOf } from '../weights/weight-values.ts';
 import { refusedFile, type WeightsFile } from '../weights/weights-file.ts';
 import type { Base, GraphPlan, ImportPlan } from './plan-import.ts';
-import { writeGraph } from './write-graph.ts';
+import { type ValuesOf, writeGraph } from './write-graph.ts';
 
 export interface ImportedGraph {
   /** Below the folder. */
@@ -21,8 +21,8 @@ export interface ImportedGraph {
 
 export interface ImportTarget {
   readonly base: Base;
-  readonly plan: ImportPlan;
-  readonly file: WeightsFile;
+  readonly plan: Pick<ImportPlan, 'graphs'>;
+  readonly valuesOf: ValuesOf;
   /** An empty folder. */
   readonly folder: string;
   readonly onProgress: (doneBytes: number) => void;
@@ -38,7 +38,7 @@ export async function filesOfModel(folder: string): Promise<string[]> {
     .sort();
 }
 
-/** Everything is on the disk when it resolves. Throws LehrError `invalid-request` for bad values, and what the file system throws. */
+/** Everything is on the disk when it resolves. Throws what `valuesOf` and the file system throw. */
 export async function importFolder(
   target: ImportTarget,
 ): Promise<{ readonly graphs: readonly ImportedGraph[]; readonly bytes: number }> {
@@ -71,7 +71,7 @@ async function importGraph(
   try {
     const bytes =
       filled.length > 0 &&
-      (await writeGraph({ base, stored, source, filled, weights: target.file.source }, path, (written) => {
+      (await writeGraph({ base, stored, source, filled, valuesOf: target.valuesOf }, path, (written) => {
         counted.done += written;
         target.onProgress(counted.done);
       }));
@@ -81,14 +81,23 @@ async function importGraph(
       for (const each of data) if (needed.has(each)) await share(target, each);
       return { graph, weights: 'written' };
     }
-  } catch (error) {
-    throw error instanceof ValuesError ? refusedFile(target.file.path, error.message) : error;
   } finally {
     source.close();
   }
   for (const each of [graph, ...data]) await share(target, each);
   return { graph, weights: filled.length > 0 ? 'equal' : 'kept' };
 }
+
+/** The values of a file. They throw LehrError `invalid-request` where the file has bad ones. */
+export const valuesIn =
+  ({ path, source }: WeightsFile): ValuesOf =>
+  ({ place, weight, isTransposed }) => {
+    try {
+      return valuesOf({ source, weight, isTransposed }, place.stored.tensor.dataType ?? 0);
+    } catch (error) {
+      throw error instanceof ValuesError ? refusedFile(path, error.message) : error;
+    }
+  };
 
 /** On another file system, and where the base belongs to someone else, it is copied. */
 async function share({ base, folder }: ImportTarget, path: string): Promise<void> {

@@ -76,24 +76,30 @@ async function weightsOf({ folder, task }: Base, { tensors }: WeightsFile) {
 /** Both graphs of the VAE are parts of one. */
 const VAE_GRAPHS = /^vae_(?:de|en)coder$/;
 
+/** A graph that stays as it is. */
+export function keptGraph(folder: string, graph: string): GraphPlan {
+  const path = join(folder, graph);
+  checkExternalData({ path });
+  const stored = readGraph({ path });
+  const data = weightFiles({ path }).map((each) => join(graph, '..', each));
+  return { graph, stored, data, filled: [], isQuantized: hasIntegers(stored.graph) };
+}
+
 function planGraph(
   { folder, name, task }: Base,
   graph: string,
   weights: readonly NamedWeight[],
   file: WeightsFile,
 ): GraphPlan {
-  const path = join(folder, graph);
-  checkExternalData({ path });
-  const stored = readGraph({ path });
-  const isQuantized = hasIntegers(stored.graph);
+  const kept = keptGraph(folder, graph);
+  const { stored, isQuantized } = kept;
   const part = task === 'diffusion' ? graph.split('/')[0].replace(VAE_GRAPHS, 'vae') : '';
   const own = isQuantized ? [] : weights.filter((weight) => weight.part === part);
-  const data = weightFiles({ path }).map((each) => join(graph, '..', each));
-  if (own.length === 0) return { graph, stored, data, filled: [], isQuantized };
+  if (own.length === 0) return kept;
   const matched = matchWeights(weightPlaces(stored), new Map(own.map((weight) => [weight.name, weight])));
   const problem = problemOf(matched, `${graph} of ${name}`);
   if (problem !== undefined) throw refusedFile(file.path, problem);
-  return { graph, stored, data, filled: matched.filled, isQuantized };
+  return { ...kept, filled: matched.filled };
 }
 
 function problemOf(

@@ -14,7 +14,6 @@ import {
 } from '@lehr/onnx-model';
 import { storedWeight, weightOf } from '../converted/weights.ts';
 import { shapeOf } from '../weights/layouts.ts';
-import { valuesOf } from '../weights/weight-values.ts';
 import type { FilledPlace } from './match-weights.ts';
 
 /** Values of at most so many bytes are in the graph itself, where what rewrites graphs looks for them. */
@@ -31,13 +30,15 @@ export interface GraphToWrite {
   /** Its bytes. */
   readonly source: ByteSource;
   readonly filled: readonly FilledPlace[];
-  /** The bytes of the file of weights. */
-  readonly weights: ByteSource;
+  readonly valuesOf: ValuesOf;
 }
+
+/** The new values of a place, in the type that the graph has there. */
+export type ValuesOf = (filled: FilledPlace, graph: Pick<GraphToWrite, 'base' | 'source'>) => Uint8Array;
 
 /**
  * Writes the graph to `path` and its weights beside it, and returns the bytes that it wrote. Returns undefined, and leaves no file, when all weights are those of the base.
- * Throws what the file system throws, and ValuesError with the name of the weight as `cause`.
+ * Throws what the file system and `valuesOf` throw.
  */
 export async function writeGraph(
   graph: GraphToWrite,
@@ -52,15 +53,12 @@ export async function writeGraph(
   let isSame = true;
   try {
     for (const each of graph.filled) {
-      const { place, isTransposed, weight } = each;
       const name = initializerName(each);
       if (tensors.has(name)) continue;
-      const values = valuesOf(
-        { source: graph.weights, weight, isTransposed },
-        place.stored.tensor.dataType ?? 0,
-      );
-      isSame &&= isEqual(values, place.stored, graph);
-      tensors.set(name, await written(name, place.stored.tensor, values, writer));
+      const values = graph.valuesOf(each, graph);
+      const { stored } = each.place;
+      isSame &&= isEqual(values, stored, graph);
+      tensors.set(name, await written(name, stored.tensor, values, writer));
       onWeight(values.byteLength);
     }
     await file.sync();
