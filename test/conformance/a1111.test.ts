@@ -173,6 +173,28 @@ test('The lists have what clients read before they draw', async () => {
   expect([unknown.status, (await errorOf(unknown)).error]).toEqual([404, 'not-found']);
 });
 
+test('An adapter is listed as a LoRA, taken as a tag, and written into the text of the picture', async () => {
+  const adapters = 'adapters: [{ name: ink, path: ink.safetensors, trigger: [ink drawing] }]';
+  const registry = parseRegistry(MODELS.replace('name: tiny', `name: tiny\n    ${adapters}`));
+  const world = await apiWorld(server.url, { registry });
+  expect(await (await world.ask('GET', '/sdapi/v1/loras')).json()).toEqual([
+    { name: 'ink', alias: 'ink', path: 'ink', metadata: { models: ['tiny'], trigger: ['ink drawing'] } },
+  ]);
+  const prompt = 'a red circle <lora:ink:0.8>';
+  const answer = world.ask('POST', '/sdapi/v1/txt2img', { ...KOBOLD, prompt });
+  expect(await drawn(world, answer, await picture())).toMatchObject({
+    prompt: 'a red circle',
+    adapters: [{ name: 'ink', scale: 0.8 }],
+  });
+  const { images, info } = (await (await answer).json()) as Answer;
+  expect(JSON.parse(info)).toMatchObject({ prompt });
+  const told = await world.ask('POST', '/sdapi/v1/png-info', { image: images[0] });
+  expect(await told.json()).toMatchObject({ parameters: { Prompt: prompt } });
+  const twoNumbers = { ...KOBOLD, prompt: 'a circle <lora:ink:0.5:0.7>' };
+  const refused = await errorOf(await world.ask('POST', '/sdapi/v1/txt2img', twoNumbers));
+  expect(JSON.stringify(refused)).toContain('has two numbers');
+});
+
 const REFUSED: readonly [fields: object, status: number, field: string][] = [
   [{ steps: 0 }, 422, 'steps'],
   [{ steps: 51 }, 422, 'steps'],
@@ -190,6 +212,8 @@ const REFUSED: readonly [fields: object, status: number, field: string][] = [
   [{ script_name: 'x/y/z plot' }, 422, 'script_name'],
   [{ alwayson_scripts: { ControlNet: { args: [{ image: '' }] } } }, 422, 'alwayson_scripts.ControlNet'],
   [{ prompt: 'a circle <lora:ink:0.8>' }, 422, 'prompt'],
+  [{ prompt: 'a circle <hypernet:ink:0.8>' }, 422, 'prompt'],
+  [{ negative_prompt: 'green <lora:ink:0.8>' }, 422, 'negative_prompt'],
 ];
 
 test('A field that Lehr cannot serve is refused with its name, in the form of FastAPI, and makes no job', async () => {

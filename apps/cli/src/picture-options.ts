@@ -21,6 +21,12 @@ export const PICTURE_OPTIONS = {
     value: 'NAME',
     help: 'What enlarges the picture for it, such as latent.',
   },
+  adapter: {
+    type: 'string',
+    multiple: true,
+    value: 'NAME[:N]',
+    help: 'An adapter (LoRA) of the model, and how strongly it acts. May be repeated.',
+  },
   count: { type: 'string', short: 'n', value: 'N', help: 'Number of pictures.' },
   format: { type: 'string', value: 'NAME', help: 'png, webp or jpeg. Default: png.' },
 } as const satisfies Options;
@@ -44,9 +50,19 @@ export function pictureInput(values: Values<typeof PICTURE_OPTIONS>): Omit<TextT
     clip_skip: numberOf('clip-skip', values['clip-skip']),
     strength: numberOf('strength', values.strength),
     hires: hiresOf(values),
+    adapters: adaptersOf(values.adapter),
     n: numberOf('count', values.count),
     output_format: format as TextToImageInput['output_format'],
   };
+}
+
+/** `NAME`, or `NAME:0.8`. */
+function adaptersOf(texts: readonly string[] | undefined): TextToImageInput['adapters'] {
+  return texts?.map((text) => {
+    const [name, scale, ...more] = text.split(':');
+    if (name !== '' && more.length === 0) return { name, scale: numberOf('adapter', scale) };
+    throw usageError(`--adapter is ${JSON.stringify(text)}, expected NAME or NAME:0.8`);
+  });
 }
 
 /** Each of its options asks for a second pass. */

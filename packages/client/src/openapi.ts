@@ -1215,7 +1215,7 @@ export interface components {
             /** @description What the picture should not show; needs guidance above 1. */
             readonly negative_prompt?: string | undefined;
             /**
-             * @description How both prompts are read. `weighted`: `(word:1.3)`, `(word)`, `[word]` and `BREAK` as in the web UI of AUTOMATIC1111, and prompts of more than 75 tokens to their end. `plain`: every character is text, and 75 tokens are read. Default: that of the model.
+             * @description How both prompts are read. `weighted`: `(word:1.3)`, `(word)`, `[word]`, `BREAK` and `<lora:NAME:0.8>` as in the web UI of AUTOMATIC1111, and prompts of more than 75 tokens to their end. `plain`: every character is text, and 75 tokens are read. Default: that of the model.
              * @enum {string}
              */
             readonly prompt_syntax?: ("plain" | "weighted") | undefined;
@@ -1281,6 +1281,13 @@ export interface components {
                 readonly end?: number | undefined;
                 /** @description What makes the control picture of `image`. `none`: it is one. `canny`: its edges, white on black. Or a model, one of those that the entry of the model names. Default: that of the ControlNet's entry. */
                 readonly preprocess?: string | undefined;
+            }[] | undefined;
+            /** @description Adapters (LoRA) that act on this picture, several at once. With `prompt_syntax: weighted`, `<lora:NAME:0.8>` in `prompt` does the same. */
+            readonly adapters?: readonly {
+                /** @description One of the model's `adapters`. */
+                readonly name: string;
+                /** @description How strongly it acts: 1 as it was trained, 0 not at all, below 0 the opposite. Default: that of the model, which is 1 if models.yaml says nothing. */
+                readonly scale?: number | undefined;
             }[] | undefined;
             /** @description With `image`: the part of it to draw again; the rest stays as it is. A picture of the size of `image`, given in the same ways: what is transparent is changed, or when nothing is, what is white; a grey value is a weight. */
             readonly mask?: string | undefined;
@@ -1420,7 +1427,7 @@ export interface components {
             /** @description What the picture should not show; needs guidance above 1. */
             readonly negative_prompt?: string | undefined;
             /**
-             * @description How both prompts are read. `weighted`: `(word:1.3)`, `(word)`, `[word]` and `BREAK` as in the web UI of AUTOMATIC1111, and prompts of more than 75 tokens to their end. `plain`: every character is text, and 75 tokens are read. Default: that of the model.
+             * @description How both prompts are read. `weighted`: `(word:1.3)`, `(word)`, `[word]`, `BREAK` and `<lora:NAME:0.8>` as in the web UI of AUTOMATIC1111, and prompts of more than 75 tokens to their end. `plain`: every character is text, and 75 tokens are read. Default: that of the model.
              * @enum {string}
              */
             readonly prompt_syntax?: ("plain" | "weighted") | undefined;
@@ -1486,6 +1493,13 @@ export interface components {
                 readonly end?: number | undefined;
                 /** @description What makes the control picture of `image`. `none`: it is one. `canny`: its edges, white on black. Or a model, one of those that the entry of the model names. Default: that of the ControlNet's entry. */
                 readonly preprocess?: string | undefined;
+            }[] | undefined;
+            /** @description Adapters (LoRA) that act on this picture, several at once. With `prompt_syntax: weighted`, `<lora:NAME:0.8>` in `prompt` does the same. */
+            readonly adapters?: readonly {
+                /** @description One of the model's `adapters`. */
+                readonly name: string;
+                /** @description How strongly it acts: 1 as it was trained, 0 not at all, below 0 the opposite. Default: that of the model, which is 1 if models.yaml says nothing. */
+                readonly scale?: number | undefined;
             }[] | undefined;
             /** @description With `image`: the part of it to draw again; the rest stays as it is. A picture of the size of `image`, given in the same ways: what is transparent is changed, or when nothing is, what is white; a grey value is a weight. */
             readonly mask?: string | undefined;

@@ -54,6 +54,7 @@ export {
 export { readSettings, type Settings } from './config/settings.ts';
 export { operationsAddress } from './config/variables/api.ts';
 export * from './contracts/activity.ts';
+export { AdaptersSchema, type AdapterUse, MAX_ADAPTER_SCALE, MAX_ADAPTERS } from './contracts/adapters.ts';
 export * from './contracts/api-key.ts';
 export * from './contracts/audit.ts';
 export * from './contracts/charts.ts';
@@ -182,6 +183,7 @@ export {
   type Starts,
 } from './fleet/starting.ts';
 export { claimStore, otherStore, type UsedStore } from './fleet/store-identity.ts';
+export { slugOf } from './models/cache/source.ts';
 export { companionRef, companionsOf, versionsOf } from './models/companions.ts';
 export {
   OPTIMIZATIONS,

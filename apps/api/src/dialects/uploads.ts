@@ -18,9 +18,20 @@ export const receiveUpload = <T>(
 const PART = /^(\w+)(?:\[(\w+)\])?$/;
 const SCALAR = /^(?:true|false|-?(?:0|[1-9]\d*)(?:\.\d+)?(?:e[-+]?\d+)?)$/i;
 
-/** Parts are texts: one that its field does not take is read as a number or a boolean. */
-const readPart = (field: z.ZodType | undefined, text: string): unknown =>
-  SCALAR.test(text) && !field?.safeParse(text).success ? JSON.parse(text.toLowerCase()) : text;
+/** Parts are texts: one that its field does not take is read as a number, a boolean, or a list in JSON. */
+function readPart(field: z.ZodType | undefined, text: string): unknown {
+  if (field?.safeParse(text).success) return text;
+  if (SCALAR.test(text)) return JSON.parse(text.toLowerCase());
+  return (text.startsWith('[') && parsedJson(text)) || text;
+}
+
+function parsedJson(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}
 
 /** Ignores parts that are empty or unknown. Throws `invalid-input`. */
 export function uploadFields<Shape extends z.ZodRawShape>(

@@ -18,6 +18,7 @@ import {
   type TextToImageRequest,
 } from '@lehr/shared';
 import { refusal } from '../base/field-problems.ts';
+import { completeAdapters } from './complete-adapters.ts';
 import { editedSize, editFields, editProblems, strengthOf } from './complete-edit.ts';
 import { completeHires, hiresProblems } from './complete-hires.ts';
 import type { PictureSize } from './picture-header.ts';
@@ -31,10 +32,12 @@ export function completeInput(
   const edited = editedSize(request, picture);
   const own = edited && isPossible(edited, model) ? edited : model.defaults;
   const strength = strengthOf(request, model);
+  const reading = readingOf(request, model);
+  const adapted = completeAdapters(request, model, reading.prompt_syntax ?? 'plain');
   const first: TextToImageInput = {
-    prompt: request.prompt,
+    ...adapted.fields,
     negative_prompt: request.negative_prompt ?? '',
-    ...readingOf(request, model),
+    ...reading,
     width: request.width ?? own.width,
     height: request.height ?? own.height,
     steps: request.steps ?? defaultSteps(model, strength),
@@ -61,6 +64,7 @@ export function completeInput(
     ...windowProblems(request),
     ...hiresProblems(input, model),
     ...editProblems(request, model),
+    ...adapted.problems,
   ];
   if (problems.length === 0) problems = workProblems(input, model);
   if (problems.length > 0) throw refusal('invalid-input', problems);

@@ -284,6 +284,23 @@ test('SDXL was trained with the last layer but one, and refuses the last one', (
   ]);
 });
 
+test('Before a worker has measured it, a model with adapters is priced for the work that they add; after that, as measured', () => {
+  const text = (count: number): string => {
+    const adapters = Array.from({ length: count }, (_, i) => `{ name: a${i}, path: a.safetensors }`);
+    return `models: [{ name: m, task: diffusion, versions: [{ version: "1", path: m }], adapters: [${adapters}] }]`;
+  };
+  const price = (count: number, fleet: readonly WorkerStatus[] = []): number => {
+    const entry = parseRegistry(text(count)).resolve('diffusion', 'm', 0).model;
+    const input = completeInput({ prompt: 'x' }, entry);
+    return priceOf(input, groupOf(input, model, fleet), fleet, entry);
+  };
+  expect(price(2) / price(0)).toBeCloseTo(1.12, 3);
+  expect(price(64) / price(0)).toBeCloseTo(1.96, 3);
+  const lanes = [{ queue: 'diffusion.tiny@1.512x512', row_steps_per_s: 10 }];
+  const measured = [{ models: [], lanes }] as unknown as WorkerStatus[];
+  expect(price(64, measured)).toBe(price(0, measured));
+});
+
 test('A picture is priced by the steps that it makes', () => {
   const price = (request: TextToImageRequest, family = 'sd'): number => {
     const entry = entryOf(family);

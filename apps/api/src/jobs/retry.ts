@@ -12,6 +12,7 @@ import {
 import type { ObjectStore } from '@lehr/shared/objects';
 import { isTerminal, type JobRecord } from '@lehr/shared/records';
 import { z } from 'zod';
+import { checkAdapters } from './complete-adapters.ts';
 import { safetyFields } from './complete-input.ts';
 import type { Attachment } from './media-input.ts';
 import type { Resolution } from './resolve.ts';
@@ -56,6 +57,7 @@ export async function resolveRetry(
   const same = { type, model, queue, cost, webhook, hook_events, retried_from: of.id };
   const group = parseGroupQueueName(queue);
   const offered = group && registry.resolve(group.task, model, 0);
+  if (offered?.model.task === 'diffusion') checkAdapters(input, offered.model);
   // As the key and the model say now.
   const checked = { safety: undefined, ...(offered && safetyFields(offered.model, safety)) };
   const attachments: Attachment[] = [];

@@ -1,6 +1,6 @@
 /** The request of a text-to-image job, and the input that the worker gets: the same fields with all defaults filled in. */
 import { z } from 'zod';
-import { AdaptersSchema } from './adapters.ts';
+import { AdaptersRequestSchema, AdaptersSchema } from './adapters.ts';
 import { ControlRequestSchema, ControlsSchema, MAX_CONTROLS } from './control.ts';
 import { HiresRequestSchema, HiresSchema } from './hires.ts';
 import { MAX_MEDIA_REFERENCE, MediaSourceSchema } from './media-source.ts';
@@ -83,7 +83,7 @@ export const TextToImageRequestSchema = z
       .meta({ description: 'What the picture should not show; needs guidance above 1.' }),
     prompt_syntax: PromptSyntaxSchema.optional().meta({
       description:
-        'How both prompts are read. `weighted`: `(word:1.3)`, `(word)`, `[word]` and `BREAK` as in the web UI of AUTOMATIC1111, and prompts of ' +
+        'How both prompts are read. `weighted`: `(word:1.3)`, `(word)`, `[word]`, `BREAK` and `<lora:NAME:0.8>` as in the web UI of AUTOMATIC1111, and prompts of ' +
         'more than 75 tokens to their end. `plain`: every character is text, and 75 tokens are read. Default: that of the model.',
     }),
     clip_skip: ClipSkipSchema.optional().meta({
@@ -156,6 +156,7 @@ export const TextToImageRequestSchema = z
     control: z.array(ControlRequestSchema).max(MAX_CONTROLS).optional().meta({
       description: 'Pictures that guide the drawing through ControlNets of the model.',
     }),
+    adapters: AdaptersRequestSchema.optional(),
     ...editRequestFields,
     n: z
       .int()

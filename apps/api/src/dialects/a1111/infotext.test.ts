@@ -38,6 +38,15 @@ test('The text of a picture is that of the web UI, and is read back field by fie
   });
 });
 
+test('Adapters are tags behind the prompt', () => {
+  const adapters = [
+    { name: 'ink', scale: 0.8 },
+    { name: 'film', scale: 1 },
+  ];
+  const { Prompt } = parseInfotext(infotextOf({ ...INPUT, adapters }, 7, 'tiny@1'));
+  expect(Prompt).toBe(`${INPUT.prompt} <lora:ink:0.8> <lora:film:1>`);
+});
+
 test.each([
   ['', '', ''],
   ['a red circle', 'a red circle', ''],

@@ -36,8 +36,12 @@ export function infotextOf(input: TextToImageInput, seed: number | undefined, mo
     value === undefined ? [] : [`${field}: ${quoted(value)}`],
   );
   const negative = input.negative_prompt === '' ? [] : [`${NEGATIVE} ${input.negative_prompt}`];
-  return [input.prompt.trim(), ...negative, known.join(', ')].join('\n').trim();
+  return [promptOf(input), ...negative, known.join(', ')].join('\n').trim();
 }
+
+/** As a client of the web UI writes it: adapters are tags in the prompt there, and a field here. */
+export const promptOf = ({ prompt, adapters = [] }: Pick<TextToImageInput, 'prompt' | 'adapters'>): string =>
+  [prompt, ...adapters.map(({ name, scale }) => `<lora:${name}:${scale}>`)].join(' ').trim();
 
 /** As the web UI writes it, and the name of a model without its version. */
 const upscalerName = (upscaler: string): string =>

@@ -45,6 +45,19 @@ const UpscalerSchema = z
   })
   .meta({ id: 'WebUiUpscaler' });
 
+const LoraSchema = z
+  .object({
+    name: z.string(),
+    alias: z.string(),
+    path: z.string(),
+    metadata: z.object({
+      models: z.array(z.string()).meta({ description: 'Those that have it.' }),
+      trigger: z.array(z.string()),
+      description: z.string().optional(),
+    }),
+  })
+  .meta({ id: 'WebUiLora' });
+
 const nothing = z.array(z.unknown()).max(0);
 const namedNothing = z.record(z.string(), z.unknown());
 
@@ -109,6 +122,19 @@ const upscalersOf = (registry: Registry): z.output<typeof UpscalerSchema>[] => [
   ...upscalers(registry).map(({ name, scale }) => upscalerOf(name, scale)),
 ];
 
+/** A name is there once, with all models that have it; what it says of itself is that of the first one. */
+function lorasOf(registry: Registry): z.output<typeof LoraSchema>[] {
+  const loras = new Map<string, z.output<typeof LoraSchema>>();
+  for (const model of pictureModels(registry)) {
+    for (const { name, trigger, description } of model.adapters) {
+      const { metadata } = loras.get(name) ?? { metadata: { models: [], trigger, description } };
+      const models = [...metadata.models, model.name];
+      loras.set(name, { name, alias: name, path: name, metadata: { ...metadata, models } });
+    }
+  }
+  return [...loras.values()];
+}
+
 /** The lists by the ends of their paths: the schema, and what to answer. */
 const LISTS = {
   'sd-models': [z.array(ModelSchema), 'Models that draw', modelsOf],
@@ -120,7 +146,7 @@ const LISTS = {
     'Upscalers of latents',
     () => [{ name: 'Latent' }],
   ],
-  loras: [nothing, 'LoRAs: none', () => []],
+  loras: [z.array(LoraSchema), 'LoRAs (adapters) that some model has', lorasOf],
   embeddings: [
     z.object({ loaded: namedNothing, skipped: namedNothing }),
     'Embeddings: none',

@@ -3,7 +3,7 @@ import { TextToImageInputSchema, withPngText } from '@lehr/shared';
 import type { ObjectStore } from '@lehr/shared/objects';
 import type { SucceededRecord } from '../../jobs/requests/hold.ts';
 import { readImage } from '../read-image.ts';
-import { infotextOf, PARAMETERS, timestampOf } from './infotext.ts';
+import { infotextOf, PARAMETERS, promptOf, timestampOf } from './infotext.ts';
 import type { Edit } from './picture-contract.ts';
 import { webUiNames } from './samplers.ts';
 
@@ -34,7 +34,7 @@ function infoOf(record: SucceededRecord, body: Edit, infotexts: readonly string[
   const input = TextToImageInputSchema.parse(record.input);
   const seeds = record.output.images.map(({ seed }) => seed);
   const { negative_prompt, width, height, steps, guidance, strength } = input;
-  const prompt = input.prompt.trim();
+  const prompt = promptOf(input);
   return JSON.stringify({
     prompt,
     all_prompts: seeds.map(() => prompt),

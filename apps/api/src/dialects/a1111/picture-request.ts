@@ -128,7 +128,7 @@ function refuseUnserved(body: Edit & WithoutEffect): void {
   if (hasExtraNetwork(body.prompt) || hasExtraNetwork(body.negative_prompt)) {
     problems.push({
       pointer: '/prompt',
-      detail: 'names an extra network, such as <lora:...>, and Lehr has none',
+      detail: 'names an extra network that Lehr does not have; it has those of <lora:...>',
     });
   }
   if (problems.length > 0) throw refusal('invalid-input', problems);
@@ -140,4 +140,4 @@ function isActive(script: unknown): boolean {
   return Array.isArray(args) ? args.length > 0 && args[0] !== false : args !== undefined;
 }
 
-const hasExtraNetwork = (prompt = ''): boolean => /<(?:lora|lyco|hypernet):[^<>]{1,200}>/i.test(prompt);
+const hasExtraNetwork = (prompt = ''): boolean => /<(?:lyco|hypernet):[^<>]{1,200}>/i.test(prompt);

@@ -111,7 +111,7 @@ const PairsSchema = z.union([
 export const inputsOf = (type: TextJobType, { inputs }: Body): z.output<typeof PairsSchema> =>
   checked(type === 'text-classification' ? PairsSchema : TextsSchema, inputs, 'inputs');
 
-const { width, height, steps, guidance, seed, negative_prompt } = TextToImageRequestSchema.shape;
+const { width, height, steps, guidance, seed, negative_prompt, adapters } = TextToImageRequestSchema.shape;
 export const PictureParametersSchema = z.object({
   negative_prompt: negative_prompt.nullish(),
   width: width.nullish(),
@@ -120,6 +120,7 @@ export const PictureParametersSchema = z.object({
   guidance_scale: guidance.nullish(),
   seed: seed.nullish(),
   scheduler: SamplerNameSchema.nullish(),
+  adapters: adapters.nullish(),
 });
 
 const generation = z.object({

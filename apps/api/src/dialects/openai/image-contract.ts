@@ -4,7 +4,7 @@ import { IMAGE_FORMATS, type TextToImageRequest, TextToImageRequestSchema } from
 import { nullsAsAbsent } from '../without-nulls.ts';
 
 const MAX_IMAGES = 10;
-const { prompt, negative_prompt, prompt_syntax, clip_skip, steps, guidance, seed, sampler } =
+const { prompt, negative_prompt, prompt_syntax, clip_skip, steps, guidance, seed, sampler, adapters } =
   TextToImageRequestSchema.shape;
 const { image, strength, mask, mask_blur, mask_fill, only_masked, expand } = TextToImageRequestSchema.shape;
 
@@ -34,7 +34,7 @@ const made = {
   }),
 };
 
-const own = { negative_prompt, prompt_syntax, clip_skip, steps, guidance, seed, sampler, strength };
+const own = { negative_prompt, prompt_syntax, clip_skip, steps, guidance, seed, sampler, strength, adapters };
 const edited = { mask_blur, mask_fill, only_masked, expand };
 
 /** Lehr's own fields in a request, by their native names. */

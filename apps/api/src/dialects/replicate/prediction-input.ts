@@ -10,6 +10,7 @@ const PICTURE = {
   negative_prompt: 'negative_prompt',
   prompt_syntax: 'prompt_syntax',
   clip_skip: 'clip_skip',
+  adapters: 'adapters',
   width: 'width',
   height: 'height',
   num_outputs: 'n',
