@@ -3,6 +3,7 @@ import { isOver, type Job } from '@lehr/client';
 import { useSignal } from '@preact/signals';
 import { DeleteDialog } from '../gallery/delete-dialog.tsx';
 import type { FollowedJob } from '../jobs/follow.ts';
+import { takeOverControl } from '../make/control/control.ts';
 import { takeOver } from '../make/form.ts';
 import { Icon } from '../parts/icon.tsx';
 import { go } from '../shell/router.ts';
@@ -20,6 +21,7 @@ export function Actions({ followed }: { readonly followed: FollowedJob }) {
   };
   const openInMake = async (): Promise<void> => {
     await takeOver(job);
+    takeOverControl(job.input.control);
     go({ name: 'make' });
   };
   const remove = async (): Promise<void> => {

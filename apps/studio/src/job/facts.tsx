@@ -1,5 +1,6 @@
 /** What a job was asked for, and where it ran. */
 import type { Job } from '@lehr/client';
+import { settingText } from '../jobs/setting-text.ts';
 import { Clamped } from '../parts/clamped.tsx';
 import { copy } from '../parts/toast.tsx';
 import { texts } from '../texts/index.ts';
@@ -20,11 +21,7 @@ export function Facts({ job }: { readonly job: Job }) {
       <dl class="facts">
         {facts.map(([name, value]) => value !== undefined && <Fact key={name} name={name} value={value} />)}
         {settings.map(([name, value]) => (
-          <Fact
-            key={name}
-            name={name.replaceAll('_', ' ')}
-            value={typeof value === 'object' ? JSON.stringify(value) : String(value)}
-          />
+          <Fact key={name} name={name.replaceAll('_', ' ')} value={settingText(name, value)} />
         ))}
       </dl>
       <button type="button" class="button button-small" onClick={() => copy(id, texts.copied)}>

@@ -2,6 +2,7 @@
 import { titleOf } from '../gallery/shelf.ts';
 import { textResults } from '../gallery/text-results.ts';
 import type { FollowedJob } from '../jobs/follow.ts';
+import { ControlButton } from '../make/control/control-button.tsx';
 import { EditButton } from '../make/picture/edit-button.tsx';
 import { UpscaleButton } from '../make/picture/upscale-button.tsx';
 import { CutNotes, Download } from '../make/result.tsx';
@@ -35,6 +36,7 @@ export function Outputs({ followed }: { readonly followed: FollowedJob }) {
                 <Download image={image} />
                 <EditButton job={job} image={image} />
                 <UpscaleButton job={job} image={image} />
+                <ControlButton job={job} image={image} />
                 <span class="hint">
                   {image.width} × {image.height}
                   {image.seed !== undefined && `, ${texts.make.seed.toLowerCase()} ${image.seed}`}

@@ -49,6 +49,9 @@ function givenOf(input: Input, prefix: string, missing: string[]): Input {
   const given = Object.entries(input).filter(([, value]) => value !== null && value !== '');
   return Object.fromEntries(
     given.map(([name, value]) => {
+      if (name === 'control' && Array.isArray(value)) {
+        return [name, value.map((each, nth) => givenOf(each, `${prefix}control.${nth}.`, missing))];
+      }
       if (isShown(name, value)) return [name, value];
       missing.push(prefix + name);
       return [name, name === 'texts' ? [texts.job.fillIn] : texts.job.fillIn];

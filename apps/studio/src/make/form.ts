@@ -23,6 +23,8 @@ export interface Settings {
   readonly seed: number;
   /** Otherwise each job gets a new seed. */
   readonly keepsSeed: boolean;
+  /** How strongly each adapter of the model acts, by its name; the others do not. */
+  readonly adapters: Readonly<Record<string, number>>;
 }
 
 export const MAX_SEED = 2 ** 32 - 1;
@@ -41,6 +43,7 @@ export const settings = signal<Settings>({
   n: 1,
   seed: randomSeed(),
   keepsSeed: false,
+  adapters: {},
 });
 
 export const model = computed(() => models.value?.find(({ id }) => id === settings.value.model));
@@ -55,7 +58,9 @@ export function chooseModel(id: string): void {
   if (!chosen) return;
   const { width, height, steps, guidance, sampler } = chosen.defaults;
   const n = Math.min(settings.value.n, chosen.limits.max_samples);
-  change({ model: id, version: '', width, height, steps, guidance, sampler, n });
+  const { model: before, adapters } = settings.value;
+  const kept = before === id ? adapters : {};
+  change({ model: id, version: '', width, height, steps, guidance, sampler, n, adapters: kept });
 }
 
 /** Whatever view asks first: loads the models, and chooses one where the form has none yet. */
@@ -95,10 +100,22 @@ export async function takeOver({ model: ref, input }: Pick<Job, 'model' | 'input
     seed: number('seed', known.seed),
     keepsSeed: true,
     sampler: samplers.find((each) => each === input.sampler) ?? known.sampler,
+    adapters: adaptersOf(input.adapters),
   });
 }
 
-/** The request for these settings; `picture` has the fields of the picture that it begins at. */
+/** Of a job, those that its model still has. */
+function adaptersOf(used: unknown): Settings['adapters'] {
+  const scales = new Map((Array.isArray(used) ? used : []).map(({ name, scale }) => [name, Number(scale)]));
+  return Object.fromEntries(
+    (model.value?.adapters ?? []).flatMap(({ name }) => {
+      const scale = scales.get(name);
+      return scale === undefined ? [] : [[name, scale]];
+    }),
+  );
+}
+
+/** The request for these settings; `picture` has the fields of the pictures that it begins at and that guide it. */
 export function requestOf(now: Settings, picture: Readonly<Record<string, unknown>>): JobRequest {
   return {
     type: 'text-to-image',
@@ -114,6 +131,9 @@ export function requestOf(now: Settings, picture: Readonly<Record<string, unknow
       sampler: now.sampler,
       seed: now.seed,
       n: now.n,
+      ...(Object.keys(now.adapters).length > 0 && {
+        adapters: Object.entries(now.adapters).map(([name, scale]) => ({ name, scale })),
+      }),
       ...picture,
     },
   } as JobRequest;

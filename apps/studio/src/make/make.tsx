@@ -3,6 +3,9 @@ import { useEffect } from 'preact/hooks';
 import { DropZone } from '../parts/drop-zone.tsx';
 import { texts } from '../texts/index.ts';
 import { faultOf } from '../wire/fault.ts';
+import { AdapterFields } from './adapter-fields.tsx';
+import { takeControl } from './control/control.ts';
+import { ControlFields, isControlFocused } from './control/control-fields.tsx';
 import { loadForm, throwDice } from './form.ts';
 import { cancel, fault, isBusy, make } from './making.ts';
 import { models } from './models.ts';
@@ -38,7 +41,9 @@ export function Make() {
         <form class="panel" onSubmit={onSubmit}>
           <div class="panel-part panel-prompt">
             <PromptField />
+            <AdapterFields />
             <PictureFields />
+            <ControlFields />
             <Submit />
             <p class="fault" role="alert">
               {models.value?.length === 0 ? texts.make.noModel : fault.value?.message}
@@ -67,12 +72,12 @@ function Submit() {
   );
 }
 
-/** A picture that is pasted is the one to begin at; text still goes to the field that is being written in. */
+/** A picture that is pasted is the one to begin at, or guides the drawing when that part has the focus; text still goes to the field that is being written in. */
 function onPaste(event: ClipboardEvent): void {
   const [file] = event.clipboardData?.files ?? [];
   if (!file) return;
   event.preventDefault();
-  void takePicture(file);
+  void (isControlFocused() ? takeControl(file) : takePicture(file));
 }
 
 /** Keys work wherever the focus is, but a letter belongs to the field that is being written in. */

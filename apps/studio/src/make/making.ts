@@ -4,6 +4,7 @@ import { computed, signal } from '@preact/signals';
 import { FollowedJob } from '../jobs/follow.ts';
 import { type Fault, faultOf } from '../wire/fault.ts';
 import { lehr } from '../wire/lehr.ts';
+import { controlFields } from './control/control.ts';
 import { change, loadForm, model, randomSeed, requestOf, settings } from './form.ts';
 import { expandNow, isAtCanvas, picture, pictureFields } from './picture/edit.ts';
 import type { Expand } from './picture/frame.ts';
@@ -36,7 +37,8 @@ export async function make(): Promise<void> {
     const begun = picture.value && { picture: picture.value, expand: expandNow() };
     const fields = await pictureFields();
     if (!fields) return;
-    const job = await lehr.submit(requestOf(settings.value, fields));
+    const guided = await controlFields(model.value);
+    const job = await lehr.submit(requestOf(settings.value, { ...fields, ...guided }));
     rememberPrompt(settings.value.prompt);
     show(job, begun);
   } catch (error) {

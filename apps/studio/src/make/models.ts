@@ -4,6 +4,7 @@ import { computed, signal } from '@preact/signals';
 import { lehr } from '../wire/lehr.ts';
 
 export type PictureModel = Extract<Model, { task: 'text-to-image' }>;
+export type Adapter = PictureModel['adapters'][number];
 type TransformModel = Extract<Model, { task: 'picture-transform' }>;
 
 const offered = signal<readonly Model[] | undefined>(undefined);

@@ -1,10 +1,13 @@
 /**
- * Behind the prompt: a copy of it, on which the words that count more or less have a colour. The field lies on it and has the letters, and is
+ * Behind the prompt: a copy of it, on which the words that count more or less have a colour, and adapters another one. The field lies on it and has the letters, and is
  * as high as the copy.
  */
 import { markWeightedPrompt, type PromptMark, type PromptSyntax } from '@lehr/shared/prompts';
+import { model } from './form.ts';
 
 const BREAK = 'BREAK';
+/** Such a tag is a mark of its own. */
+const ADAPTER_TAG = /^<lora:([^<>:]+)/i;
 /** A weight that has all of its colour, and so has what is divided by it. */
 const STRONGEST = 1.6;
 /** Longer prompts have no colours: each mark is an element, and a hundred thousand of them stop the page. */
@@ -18,12 +21,13 @@ interface PromptWeightsProps {
 export function PromptWeights({ prompt, syntax }: PromptWeightsProps) {
   const isPlain = syntax === 'plain' || prompt.length > MOST_COLOURED;
   const marks = isPlain ? [] : markWeightedPrompt(prompt);
+  const known = model.value?.adapters.map(({ name }) => name) ?? [];
   return (
     <span class="prompt-weights" aria-hidden="true">
       {isPlain && prompt}
       {marks.map((mark, nth) => (
         // Not by its place in the text: a letter before thousands of marks would move all, and each would be made anew.
-        <Mark key={nth} mark={mark} text={prompt.slice(mark.from, mark.to)} />
+        <Mark key={nth} mark={mark} text={prompt.slice(mark.from, mark.to)} known={known} />
       ))}
       {/* An empty last line has a height only with something in it. */}
       {'\u200b'}
@@ -31,8 +35,23 @@ export function PromptWeights({ prompt, syntax }: PromptWeightsProps) {
   );
 }
 
-function Mark({ mark, text }: { readonly mark: PromptMark; readonly text: string }) {
+interface MarkProps {
+  readonly mark: PromptMark;
+  readonly text: string;
+  /** The adapters of the model. */
+  readonly known: readonly string[];
+}
+
+function Mark({ mark, text, known }: MarkProps) {
   const { weight = 1, isBreak } = mark;
+  const [, adapter] = ADAPTER_TAG.exec(text) ?? [];
+  if (adapter !== undefined) {
+    return (
+      <span class="prompt-adapter" data-known={known.includes(adapter.trim())}>
+        {text}
+      </span>
+    );
+  }
   if (isBreak) {
     // The blanks around the word belong to it, and have no frame.
     const [before, after] = text.split(BREAK);

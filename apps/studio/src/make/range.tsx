@@ -10,10 +10,12 @@ interface RangeProps {
   readonly max: number;
   readonly step: number;
   readonly onChange: (value: number) => void;
+  /** The problem to show, where it has another name than the field. */
+  readonly problem?: string | undefined;
 }
 
-export function Range({ name, label, value, min, max, step, onChange }: RangeProps) {
-  const problem = fault.value?.fields[name];
+export function Range({ name, label, value, min, max, step, onChange, problem: named }: RangeProps) {
+  const problem = named ?? fault.value?.fields[name];
   const id = `setting-${name}`;
   const onInput = (event: InputEvent): void =>
     onChange(Number((event.currentTarget as HTMLInputElement).value));

@@ -1,9 +1,11 @@
 /** What can be done with finished pictures. */
 import type { Image, Job } from '@lehr/client';
+import { settingText } from '../jobs/setting-text.ts';
 import { Icon, type IconName } from '../parts/icon.tsx';
 import { Link } from '../parts/link.tsx';
 import { copy } from '../parts/toast.tsx';
 import { texts } from '../texts/index.ts';
+import { ControlButton } from './control/control-button.tsx';
 import { makeWithSeed, vary } from './making.ts';
 import { EditButton } from './picture/edit-button.tsx';
 import { UpscaleButton } from './picture/upscale-button.tsx';
@@ -35,6 +37,7 @@ export function Result({ job }: { readonly job: Job }) {
           return [
             <EditButton key={`edit ${image.sha256}`} {...picture} />,
             <UpscaleButton key={`upscale ${image.sha256}`} {...picture} />,
+            <ControlButton key={`guide ${image.sha256}`} {...picture} />,
           ];
         })}
         <Link to={{ name: 'job', id: job.id }} class="button">
@@ -90,7 +93,7 @@ function Action({ icon, text, onClick }: ActionProps) {
   );
 }
 
-const SHOWN = ['seed', 'width', 'height', 'steps', 'guidance', 'sampler', 'negative_prompt'] as const;
+const SHOWN = 'seed width height steps guidance sampler negative_prompt adapters control'.split(' ');
 
 const MAX_SHOWN = 16;
 
@@ -114,7 +117,7 @@ function Parameters({ job }: { readonly job: Job }) {
       {shown.map((name) => (
         <div key={name}>
           <dt>{name.replace('_', ' ')}</dt>
-          <dd>{String(job.input[name])}</dd>
+          <dd>{settingText(name, job.input[name])}</dd>
         </div>
       ))}
       {provenanceOf(job).map(([name, value]) => (

@@ -11,6 +11,8 @@ export function DropZone({ onFile, children }: DropZoneProps) {
   const isOverZone = useSignal(false);
   const onDrop = (event: DragEvent): void => {
     event.preventDefault();
+    // A zone may lie in another one.
+    event.stopPropagation();
     isOverZone.value = false;
     const file = event.dataTransfer?.files[0];
     if (file) onFile(file);
@@ -22,6 +24,7 @@ export function DropZone({ onFile, children }: DropZoneProps) {
       data-over={isOverZone.value}
       onDragOver={(event) => {
         event.preventDefault();
+        event.stopPropagation();
         isOverZone.value = true;
       }}
       onDragLeave={() => {

@@ -4,6 +4,7 @@ import { belt } from './belt.ts';
 import { charts } from './charts.ts';
 import { compare } from './compare.ts';
 import { edit, upscale } from './edit.ts';
+import { adapters, control } from './guides.ts';
 import { job } from './job.ts';
 import { rollouts } from './rollouts.ts';
 
@@ -243,6 +244,8 @@ export const en = {
   compare,
   edit,
   upscale,
+  adapters,
+  control,
   charts,
   textJob: {
     results: 'Results',

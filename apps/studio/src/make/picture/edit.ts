@@ -3,7 +3,8 @@ import type { Image, Job } from '@lehr/client';
 import { signal } from '@preact/signals';
 import { go } from '../../shell/router.ts';
 import { texts } from '../../texts/index.ts';
-import { lehr } from '../../wire/lehr.ts';
+import { takeOverControl } from '../control/control.ts';
+import { fileOf, send } from '../files.ts';
 import { change, loadForm, model, takeOver } from '../form.ts';
 import { needOf } from '../models.ts';
 import { sizeOf } from '../sizes.ts';
@@ -104,18 +105,13 @@ export async function takePicture(blob: Blob): Promise<void> {
   fitModel();
 }
 
-/** The file of an output, whose link may have expired since the list was read. */
-export async function fileOf(job: Job, image: Image): Promise<Blob> {
-  const fresh = Date.parse(image.expires_at) < Date.now() ? await lehr.get(job.id) : job;
-  const now = fresh.output?.images?.find(({ sha256 }) => sha256 === image.sha256) ?? image;
-  const bytes = await lehr.download(now);
-  return new Blob([bytes as BlobPart], { type: image.content_type });
-}
-
 /** Takes an output with the settings of its job, and opens Make. */
 export async function editOutput(job: Job, image: Image): Promise<void> {
   const file = await fileOf(job, image);
-  if (job.type === 'text-to-image') await takeOver(job);
+  if (job.type === 'text-to-image') {
+    await takeOver(job);
+    takeOverControl(job.input.control);
+  }
   change({ n: 1, keepsSeed: false });
   await takePicture(file);
   go({ name: 'make' });
@@ -127,18 +123,6 @@ export function dropPicture(): void {
   marks.value = [];
   problem.value = '';
   isAtCanvas.value = false;
-}
-
-/** Uploads, so that the same file is sent once. */
-const sent = new WeakMap<Blob, { readonly id: string; readonly expires: number }>();
-const SPARE_MS = 10 * 60_000;
-
-async function send(file: Blob, name: string): Promise<string> {
-  const earlier = sent.get(file);
-  if (earlier && earlier.expires - SPARE_MS > Date.now()) return earlier.id;
-  const { id, expires_at } = await lehr.upload(file, { name });
-  sent.set(file, { id, expires: Date.parse(expires_at) });
-  return id;
 }
 
 /** The fields of the input for the picture, whose files are uploaded first. Empty without one; undefined when nothing would change. */

@@ -6,8 +6,8 @@ import { sourceLabels, sourceTitle } from '../../jobs/source.ts';
 import { go } from '../../shell/router.ts';
 import { texts } from '../../texts/index.ts';
 import { lehr } from '../../wire/lehr.ts';
+import { fileOf } from '../files.ts';
 import { loadModels, upscalerOf } from '../models.ts';
-import { fileOf } from './edit.ts';
 import { type ActionOnPicture, PictureAction } from './picture-action.tsx';
 
 export function UpscaleButton(picture: ActionOnPicture) {
