@@ -1,4 +1,5 @@
 /** The demo models draw the right picture: real processes, checked by the scene checker. */
+import sharp from 'sharp';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { demoModelsFile } from '../../packages/demo-models/src/index.ts';
 import { sampleFile } from '../support/audio-golden.ts';
@@ -118,6 +119,61 @@ test('demo-diffusion draws a scene at twice the size, which demo-upscaler makes 
   ]);
   expect([picture.width, picture.height]).toEqual([512, 512]);
   expect(checkScene(picture, RED_CIRCLE)).toMatchObject({ background: true, colours: true, shapes: true });
+});
+
+test('The LoRAs of demo-diffusion act alone and together, and a picture without them is the one before', {
+  tags: ['long'],
+}, async () => {
+  const stack = await world();
+  const input = { prompt: 'a red circle on a blue background', seed: 1 };
+  const use = (...names: string[]) => ({ ...input, adapters: names.map((name) => ({ name })) });
+  const [plain, night, both, none] = await drawAll(stack, [
+    input,
+    use('night'),
+    use('night', 'gold'),
+    { ...input, adapters: [{ name: 'night', scale: 0 }] },
+  ]);
+  const circleOn = (ground: string, colour: string): SceneSpec => ({
+    ...RED_CIRCLE,
+    background: { kind: 'plain', colours: [ground] },
+    groups: [{ count: 1, colour, shape: 'circle', size: null }],
+  });
+  const right = { background: true, colours: true, shapes: true };
+  expect(checkScene(plain, RED_CIRCLE)).toMatchObject(right);
+  expect(checkScene(night, circleOn('black', 'red'))).toMatchObject(right);
+  expect(checkScene(both, circleOn('black', 'yellow'))).toMatchObject(right);
+  const apart = none.data.reduce((most, value, i) => Math.max(most, Math.abs(value - plain.data[i])), 0);
+  expect(apart).toBeLessThanOrEqual(2);
+});
+
+/** A white circle on black, in pixels of 256. */
+async function controlPicture(x: number, y: number, radius: number): Promise<string> {
+  const svg = `<svg width="256" height="256"><rect width="256" height="256"/><circle cx="${x}" cy="${y}" r="${radius}" fill="#fff"/></svg>`;
+  const png = await sharp(Buffer.from(svg)).png().toBuffer();
+  return `data:image/png;base64,${png.toString('base64')}`;
+}
+
+test('The ControlNet of demo-diffusion draws the object where its picture has it, beside pictures without one', {
+  tags: ['long'],
+}, async () => {
+  const stack = await world();
+  const input = { prompt: 'a red circle on a blue background', seed: 1 };
+  const guided = async (x: number, y: number, radius: number) => ({
+    ...input,
+    control: [{ name: 'shapes', image: await controlPicture(x, y, radius) }],
+  });
+  const pictures = await drawAll(stack, [input, await guided(80, 90, 45), await guided(180, 170, 30)]);
+  const found = pictures.map((picture) => {
+    expect(checkScene(picture, RED_CIRCLE)).toMatchObject({ background: true, colours: true, shapes: true });
+    const [{ x, y, size }] = readScene(picture).objects;
+    return { x: x * 256, y: y * 256, size };
+  });
+  const apart = ([x, y]: readonly number[], at: { x: number; y: number }): number =>
+    Math.hypot(x - at.x, y - at.y);
+  expect(apart([128, 128], found[0])).toBeLessThan(12);
+  expect(apart([80, 90], found[1])).toBeLessThan(12);
+  expect(apart([180, 170], found[2])).toBeLessThan(12);
+  expect(found.map(({ size }) => size)).toEqual(['medium', 'large', 'medium']);
 });
 
 test('demo-diffusion draws the scene in other sizes', { tags: ['long'] }, async () => {
