@@ -1,6 +1,7 @@
-import { cpSync, existsSync } from 'node:fs';
+import { cpSync, existsSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { demoModelsFile } from '@lehr/demo-models';
+import { safetensorsHeader } from '@lehr/onnx-model';
 import { expect, test } from 'vitest';
 import { unpackFixture } from '../../../../../../test/support/diffusion-fixtures.ts';
 import {
@@ -212,5 +213,52 @@ test('The layers of a graph that stores halves and computes in single precision 
     expect(distance(at1, without)).toBeGreaterThan(0.01);
   } finally {
     await session.close();
+  }
+});
+
+test('An adapter that cannot be used says why, and the model opens with the others', async () => {
+  const { unet: path, file } = await unpack('sd15');
+  const layers = randomLora(path, 'unet', { only: /attn1\.to_q/ });
+  writeLora(file('good'), layers);
+  const [first] = layers;
+  writeLora(file('nan'), [{ ...first, up: first.up.map(() => Number.NaN) }]);
+  writeLora(file('wide'), [
+    {
+      ...first,
+      module: { ...first.module, inputs: first.module.inputs / 2 },
+      down: first.down.slice(first.down.length / 2),
+    },
+  ]);
+  writeLora(file('elsewhere'), [{ ...first, path: 'down_blocks.7.attentions.0.proj_in' }]);
+  writeLora(file('partly'), [first, { ...first, path: 'down_blocks.7.attentions.0.proj_in' }]);
+  const loha = [{ name: 'lora_unet_conv_in.hada_w1_a', dtype: 'F32' as const, shape: [0] }];
+  writeFileSync(file('loha'), safetensorsHeader(loha));
+  const names = ['nan', 'good', 'wide', 'elsewhere', 'partly', 'loha', 'missing'];
+  const { unet, adapters } = await openUnet(
+    path,
+    names.map((name) => ({ name, path: file(name) })),
+  );
+  expect(unet.adapters).toEqual(['good', 'partly']);
+  expect(adapters.opened).toEqual([
+    {
+      name: 'nan',
+      problem: expect.stringMatching(/^nan\.safetensors has values in \S+ that are no numbers\.$/),
+    },
+    { name: 'good' },
+    { name: 'wide', problem: expect.stringContaining('is of another architecture') },
+    { name: 'elsewhere', problem: 'elsewhere.safetensors has no layer that this model has.' },
+    { name: 'partly', unused: ['lora_unet_down_blocks_7_attentions_0_proj_in.lora_down.weight'] },
+    { name: 'loha', problem: 'loha.safetensors is a LoHa; Lehr takes LoRA and LoCon.' },
+    { name: 'missing', problem: 'missing.safetensors is not a file.' },
+  ]);
+  expect(() => adapters.check([{ name: 'good' }])).not.toThrow();
+  for (const name of ['loha', 'unknown']) {
+    const pointer = '/input/adapters/1/name';
+    const problems = [
+      expect.objectContaining({ pointer, detail: expect.stringContaining(JSON.stringify(name)) }),
+    ];
+    expect(() => adapters.check([{ name: 'good' }, { name }])).toThrow(
+      expect.objectContaining({ code: 'invalid-input', problems }),
+    );
   }
 });
