@@ -2,14 +2,15 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import type { ModelEntry, Task } from '@lehr/shared';
-import { openDiffusionModel } from '../diffusion/folder/diffusion-folder.ts';
+import { type DiffusionOptions, openDiffusionModel } from '../diffusion/folder/diffusion-folder.ts';
+import type { OpenedPart } from '../protocol/messages.ts';
 import type { GraphReport, InferenceRuntime, LoadOptions } from '../runtime/runtime.ts';
 import { openTextModel } from '../text/folder/text-folder.ts';
 import { openTransformModel, type TransformOptions } from '../transform/folder/transform-folder.ts';
 import { openWhisperModel } from '../whisper/folder/whisper-folder.ts';
 
 /** What models.yaml says of a model that transforms pictures is read from the folder, when absent. */
-export type FolderOptions = LoadOptions & TransformOptions;
+export type FolderOptions = LoadOptions & TransformOptions & Pick<DiffusionOptions, 'adapters'>;
 
 /** What models.yaml says of how the folder is opened. */
 export function optionsOfEntry(model: ModelEntry): Omit<FolderOptions, 'providers'> {
@@ -26,6 +27,8 @@ export interface OpenFolder {
   readonly graphs: readonly GraphReport[];
   /** Of a model that classifies pictures. */
   readonly labels?: readonly string[];
+  /** Of a model for pictures: those of the options, each with the reason where it cannot be used. */
+  readonly adapters?: readonly OpenedPart[];
   close(): Promise<void>;
 }
 
@@ -60,6 +63,7 @@ export async function openFolder(
   const batching = 'batching' in opened ? opened.batching : opened.decoder.batching;
   return {
     graphs: opened.graphs,
+    ...('adapters' in opened && { adapters: opened.adapters.opened }),
     close: () => opened.close(),
     batching: batching.mode === 'rows' ? 'step by step' : `aligned: ${batching.reason}`,
   };

@@ -1,7 +1,7 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { writeTinyTransform } from '@lehr/demo-models';
+import { writeTinyDiffusion, writeTinyTransform } from '@lehr/demo-models';
 import { parseRegistry } from '@lehr/shared';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { Check } from './check.ts';
@@ -44,4 +44,25 @@ test('Of a worker that only draws, the classifier of the pictures is checked too
 
 test('A classifier that is missing is one problem, not two', async () => {
   expect(await checksOf('mode: mark', 'nothing')).toMatchObject([{ name: 'opens sorts@1', state: 'fail' }]);
+});
+
+test('An adapter that cannot be used is named with its model, which opens all the same', async () => {
+  await writeTinyDiffusion(join(folder, 'tiny'), { seed: 1, timestepType: 'float32' });
+  const registry = parseRegistry(`models:
+  - name: tiny
+    task: diffusion
+    versions: [{ version: "1", path: tiny }]
+    adapters: [{ name: ink, path: ink.safetensors }]
+`);
+  const checks: Check[] = [];
+  const choice = { device: 'cpu', providers: ['cpu'], threads: undefined } as const;
+  const places = { models: folder, cache: folder };
+  for await (const check of checkModels(registry, places, ['diffusion'], choice)) checks.push(check);
+  expect(checks).toMatchObject([
+    {
+      name: 'opens tiny@1',
+      state: 'warn',
+      advice: 'The adapter ink cannot be used: ink.safetensors is not a file.',
+    },
+  ]);
 });

@@ -8,7 +8,7 @@ import {
   type Task,
   versionsOf,
 } from '@lehr/shared';
-import { type ModelPlaces, versionFolder } from '@lehr/shared/model-cache';
+import { adapterPath, type ModelPlaces, versionFolder } from '@lehr/shared/model-cache';
 import { openFolder, optionsOfEntry } from '../../engine/models/open-folder.ts';
 import { onnxRuntime } from '../../engine/runtime/onnx.ts';
 import { AUTO_PROVIDERS, missingLibrary } from '../../engine/runtime/provider-library.ts';
@@ -47,7 +47,13 @@ export async function* checkModels(
   const labels = new Map<string, readonly string[]>();
   for (const { model, version, ref } of versionsOf(registry, tasks)) {
     const noteLabels = (known: readonly string[]): void => void labels.set(ref, known);
-    yield await openCheck(ref, model, versionFolder(version, places), choice, noteLabels);
+    const opened = {
+      ref,
+      model,
+      folder: versionFolder(version, places),
+      adapters: adaptersOf(model, places),
+    };
+    yield await openCheck(opened, choice, noteLabels);
   }
   for (const model of registry.models) {
     if (model.task !== 'diffusion' || !model.safety || !tasks.includes(model.task)) continue;
@@ -74,19 +80,35 @@ function safetyCheck(
   return { name, state: 'ok', detail: `${mode}; ${checker} finds ${labels.join(', ')} from ${threshold}` };
 }
 
+const adaptersOf = (model: ModelEntry, places: ModelPlaces) =>
+  model.task === 'diffusion'
+    ? model.adapters.map((each) => ({ name: each.name, path: adapterPath(each, places) }))
+    : [];
+
+interface ModelToCheck {
+  readonly ref: string;
+  readonly model: ModelEntry;
+  readonly folder: string;
+  readonly adapters: ReturnType<typeof adaptersOf>;
+}
+
 async function openCheck(
-  ref: string,
-  model: ModelEntry,
-  folder: string,
+  { ref, model, folder, adapters }: ModelToCheck,
   { providers, threads }: DeviceChoice,
   onLabels: (known: readonly string[]) => void,
 ): Promise<Check> {
   const name = `opens ${ref}`;
-  const options = { providers, ...(threads !== undefined && { threads }), ...optionsOfEntry(model) };
+  const options = {
+    providers,
+    ...(threads !== undefined && { threads }),
+    ...optionsOfEntry(model),
+    adapters,
+  };
   const startedAt = performance.now();
   try {
-    const { graphs, labels, close } = await openFolder(model.task, folder, onnxRuntime, options);
-    await close();
+    const opened = await openFolder(model.task, folder, onnxRuntime, options);
+    const { graphs, labels } = opened;
+    await opened.close();
     if (labels) onLabels(labels);
     const seconds = ((performance.now() - startedAt) / 1000).toFixed(1);
     const placed = graphs.map(({ graph, provider }) => `${graph} on ${provider}`).join(', ');
@@ -94,13 +116,15 @@ async function openCheck(
     const refused = graphs.flatMap(({ graph, refusals = [] }) =>
       refusals.map((reason) => `${graph}: ${reason}`),
     );
-    if (refused.length === 0) return { name, state: 'ok', detail };
-    return {
-      name,
-      state: 'warn',
-      detail,
-      advice: `A preferred provider refused it: ${refused.join('; ')}`,
-    };
+    const unusable = (opened.adapters ?? []).flatMap((each) =>
+      each.problem === undefined ? [] : [`The adapter ${each.name} cannot be used: ${each.problem}`],
+    );
+    const faults = [
+      ...(refused.length > 0 ? [`A preferred provider refused it: ${refused.join('; ')}`] : []),
+      ...unusable,
+    ];
+    if (faults.length === 0) return { name, state: 'ok', detail };
+    return { name, state: 'warn', detail, advice: faults.join(' ') };
   } catch (error) {
     const advice = `The folder is ${folder}. docs/models.md says which files it must have.`;
     return { name, state: 'fail', detail: (error as Error).message, advice };

@@ -30,7 +30,7 @@ import { loadUnet, type RowsPlan } from './load-unet.ts';
 import { openPictureInput, type PictureInput } from './open-picture-input.ts';
 import { openTextEncoders } from './open-text-encoders.ts';
 
-interface DiffusionOptions extends LoadOptions {
+export interface DiffusionOptions extends LoadOptions {
   /** Memory for cached prompt embeddings. */
   readonly embeddingCacheBytes?: number;
   /** ControlNets that may guide it. */
