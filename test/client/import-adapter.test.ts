@@ -8,11 +8,12 @@ import { text } from 'node:stream/consumers';
 import { expect, test } from 'vitest';
 import { safetensorsHeader } from '../../packages/onnx-model/src/index.ts';
 import { parseRegistry } from '../../packages/shared/src/index.ts';
+import { blocksOf, readText } from '../repo/readme.ts';
 import { unpackFixture } from '../support/diffusion-fixtures.ts';
 import { startHub } from '../support/hub-server.ts';
 import { readTensors, writeTensors } from '../support/imported-model.ts';
 import { tempFolder } from '../support/tiny-models.ts';
-import { startLehrCommand } from './lehr-command.ts';
+import { lehrShell, startLehrCommand } from './lehr-command.ts';
 
 const WHOLE = { timeout: 120_000 };
 const TOOL = new URL('../../apps/worker/dist/programs/model-tools/main.js', import.meta.url).pathname;
@@ -312,3 +313,10 @@ test(
     expect(await refused('--as', 'inked')).toContain('--as is for --merge');
   },
 );
+
+test('The commands of docs/models.md that use a LoRA work', WHOLE, async () => {
+  const at = await home();
+  const [block] = blocksOf(readText('docs/models.md')).filter(({ label }) => label === 'adapter');
+  const { run } = await lehrShell({ ...at.env, LORA: at.file('kohya.safetensors') });
+  expect(await run(block.text)).toMatch(/^ink {2}adapter of sd15[\s\S]*^inked@1 /m);
+});
