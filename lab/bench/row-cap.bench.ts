@@ -5,7 +5,7 @@
  */
 import { dirname, join } from 'node:path';
 import { openDiffusionModel } from '../../apps/worker/src/engine/diffusion/folder/diffusion-folder.ts';
-import { probeRow } from '../../apps/worker/src/engine/diffusion/folder/load-unet.ts';
+import { probeRow } from '../../apps/worker/src/engine/diffusion/folder/load-rows.ts';
 import { warmUp } from '../../apps/worker/src/engine/diffusion/lane/diffusion-lanes.ts';
 import { ROW_LADDER, RowCap } from '../../apps/worker/src/engine/lanes/row-cap.ts';
 import { onnxRuntime } from '../../apps/worker/src/engine/runtime/onnx.ts';

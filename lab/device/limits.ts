@@ -3,7 +3,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { openDiffusionModel } from '../../apps/worker/src/engine/diffusion/folder/diffusion-folder.ts';
-import { probeRow } from '../../apps/worker/src/engine/diffusion/folder/load-unet.ts';
+import { probeRow } from '../../apps/worker/src/engine/diffusion/folder/load-rows.ts';
 import { onnxRuntime } from '../../apps/worker/src/engine/runtime/onnx.ts';
 import type { Provider, RuntimeSession } from '../../apps/worker/src/engine/runtime/runtime.ts';
 import type { Tensor } from '../../apps/worker/src/engine/runtime/tensor.ts';

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { type TinyDiffusionOptions, writeTinyDiffusion } from '@lehr/demo-models';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { onnxRuntime } from '../runtime/onnx.ts';
-import { checkRows } from './folder/load-unet.ts';
+import { checkRows } from './folder/load-rows.ts';
 import { rewireTimestep } from './folder/rewire-unet.ts';
 import { Unet, type UnetConfig, type UnetRow } from './unet.ts';
 

@@ -1,7 +1,7 @@
 /** What one trial measures: a model is opened with the settings of a session, and its steps are timed, some at a time. */
 
 import { openDiffusionModel } from '../../engine/diffusion/folder/diffusion-folder.ts';
-import { probeRow } from '../../engine/diffusion/folder/load-unet.ts';
+import { probeRow } from '../../engine/diffusion/folder/load-rows.ts';
 import { SeededNoise } from '../../engine/diffusion/noise.ts';
 import type { InferenceRuntime } from '../../engine/runtime/runtime.ts';
 import { openTextModel } from '../../engine/text/folder/text-folder.ts';

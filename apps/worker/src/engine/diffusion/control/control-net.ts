@@ -19,7 +19,7 @@ import {
   type Tensor,
 } from '../../runtime/tensor.ts';
 import { type ConditionName, named } from '../conditioning.ts';
-import { loadRows, type RowsPlan } from '../folder/load-unet.ts';
+import { loadRows, type RowsPlan } from '../folder/load-rows.ts';
 import { type FedRow, type LatentSize, RowFeeds, type RowFeedsConfig } from '../row-feeds.ts';
 
 /** What a ControlNet adds to each value of a UNet for one row, in the order of the UNet's inputs. */

@@ -4,7 +4,7 @@ import { openWhole, reportOf } from '../../folder/open-whole.ts';
 import type { OpenedPart } from '../../protocol/messages.ts';
 import type { GraphReport, InferenceRuntime, LoadOptions } from '../../runtime/runtime.ts';
 import type { PictureSize } from '../../values/resize.ts';
-import { probeRow } from '../folder/load-unet.ts';
+import { probeRow } from '../folder/load-rows.ts';
 import type { Unet } from '../unet.ts';
 import type { ResidualInputs } from './add-residual-inputs.ts';
 import { type ControlNet, type ControlNetPlan, openControlNet, PIXELS, probePicture } from './control-net.ts';

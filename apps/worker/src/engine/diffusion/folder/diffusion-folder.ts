@@ -26,7 +26,8 @@ import type { ClipTokenizer } from '../tokenizer.ts';
 import type { Unet, UnetConfig } from '../unet.ts';
 import { openVae, type Vae, type VaeConfig } from '../vae.ts';
 import { type DiffusionConfig, readDiffusionConfig } from './diffusion-config.ts';
-import { loadUnet, type RowsPlan } from './load-unet.ts';
+import type { RowsPlan } from './load-rows.ts';
+import { loadUnet } from './load-unet.ts';
 import { openPictureInput, type PictureInput } from './open-picture-input.ts';
 import { openTextEncoders } from './open-text-encoders.ts';
 

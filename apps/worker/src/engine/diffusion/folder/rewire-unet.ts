@@ -2,7 +2,7 @@
  * Gives a UNet one timestep per row. Exporters trace diffusers' `timesteps[None].expand(sample.shape[0])` with a
  * scalar: an Unsqueeze turns it into [1], an Expand copies it to every row of the batch. Declared as [batch] and with
  * the Unsqueeze replaced by an Identity, the input passes through the Expand unchanged, so each row keeps its own
- * timestep. Every other node works row by row already; load-unet.ts checks that on the loaded session.
+ * timestep. Every other node works row by row already; load-rows.ts checks that on the loaded session.
  */
 import {
   type Dimension,

@@ -7,7 +7,7 @@ import { climbLadder, ladderFor, ROW_LADDER, RowCap } from '../../lanes/row-cap.
 import type { DiffusionSample, DiffusionToOpen, OpenedModel, SampleId } from '../../protocol/messages.ts';
 import { cutDecoder } from '../cut-decoder.ts';
 import { type DiffusionModel, openDiffusionModel, refuseOtherSize } from '../folder/diffusion-folder.ts';
-import { probeRow } from '../folder/load-unet.ts';
+import { probeRow } from '../folder/load-rows.ts';
 import { encoderOf } from '../folder/open-picture-input.ts';
 import { fitLatentRgb, type LatentRgb } from '../latent-rgb.ts';
 import type { VaeEncoder } from '../vae-encoder.ts';

@@ -7,7 +7,7 @@ import { unpackFixture } from '../../../../../../test/support/diffusion-fixtures
 import { unpackTextFixture } from '../../../../../../test/support/text-fixtures.ts';
 import { tempFolder } from '../../../../../../test/support/tiny-models.ts';
 import { openDiffusionModel } from '../../diffusion/folder/diffusion-folder.ts';
-import { probeRow } from '../../diffusion/folder/load-unet.ts';
+import { probeRow } from '../../diffusion/folder/load-rows.ts';
 import { MANIFEST, PREPARED_FOLDER, weightsDigest } from '../../folder/prepared-manifest.ts';
 import { onnxRuntime } from '../../runtime/onnx.ts';
 import type { InferenceRuntime, LoadOptions } from '../../runtime/runtime.ts';
