@@ -54,8 +54,11 @@ export function priceOf(
   return Math.max(1, Math.round(ms));
 }
 
-/** More work of each step per adapter, of rank 32, and the adapters of that rank that a model can have. */
-const ADAPTER_COST = { share: 0.06, most: 16 };
+/**
+ * More work of each step per adapter, of rank 32 in all layers of the transformer blocks (docs/adapters.md has what was measured), and the
+ * adapters of that rank that a model can have.
+ */
+const ADAPTER_COST = { share: 0.02, most: 16 };
 
 /** Every row of a step runs through all adapters of its model, also where they add nothing. What workers measure has them in it. */
 const costOfAdapters = ({ adapters }: Pick<DiffusionModelEntry, 'adapters'>): number =>

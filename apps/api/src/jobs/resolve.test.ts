@@ -294,8 +294,8 @@ test('Before a worker has measured it, a model with adapters is priced for the w
     const input = completeInput({ prompt: 'x' }, entry);
     return priceOf(input, groupOf(input, model, fleet), fleet, entry);
   };
-  expect(price(2) / price(0)).toBeCloseTo(1.12, 3);
-  expect(price(64) / price(0)).toBeCloseTo(1.96, 3);
+  expect(price(2) / price(0)).toBeCloseTo(1.04, 3);
+  expect(price(64) / price(0)).toBeCloseTo(1.32, 3);
   const lanes = [{ queue: 'diffusion.tiny@1.512x512', row_steps_per_s: 10 }];
   const measured = [{ models: [], lanes }] as unknown as WorkerStatus[];
   expect(price(64, measured)).toBe(price(0, measured));
