@@ -123,7 +123,7 @@ test('The commands of docs/models.md work in their order', WHOLE, async () => {
   const hub = await startHub(await tinyModelFiles());
   const { env } = await home(hub.endpoint);
   const blocks = blocksOf(readText('docs/models.md')).filter(({ language }) => language === 'sh');
-  expect(blocks.map(({ label }) => label)).toEqual(['pull', 'import']);
+  expect(blocks.map(({ label }) => label)).toEqual(['pull', 'import', 'adapter']);
   const { run } = await lehrShell({ ...env, REPOSITORY: 'acme/model' });
   const stdout = await run(blocks[0].text);
   expect(stdout).toMatch(
