@@ -155,7 +155,7 @@ test(
     expect(opened.controls).toEqual([
       { name: 'edges' },
       { name: 'depth' },
-      { name: 'missing', problem: expect.stringContaining('config.json could not be read') },
+      { name: 'missing', problem: 'config.json could not be read.' },
     ]);
     engine.submit(request({ controls: [use(), use({ name: 'missing' })] }));
     engine.submit(request({ controls: [use({ name: 'other' })] }));

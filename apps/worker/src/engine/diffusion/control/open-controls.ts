@@ -50,12 +50,16 @@ export async function openControls(
       graphs.push(graph);
       controls.push({ name, ...onlySizeOf(net) });
     } catch (error) {
-      controls.push({ name, problem: (error as Error).message });
+      controls.push({ name, problem: problemFor(error as Error, folder) });
     }
   }
   guided.unet.useControlNets(new ControlNets(nets));
   return { controls, graphs };
 }
+
+/** Callers read it: without the folder, which is the operator's. */
+const problemFor = ({ message }: Error, folder: string): string =>
+  message.replaceAll(`${folder}/`, '').replaceAll(folder, 'The folder');
 
 async function openOne(
   name: string,
