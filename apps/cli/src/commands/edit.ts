@@ -1,6 +1,7 @@
 /** Creates a job that changes a picture: all of it, the part that a mask marks, or what is around it. */
 import type { JobRequest, Lehr, TextToImageInput } from '@lehr/client';
 import { type Call, defineCommand, numberOf, type Options, type Values } from '../command.ts';
+import { controlInput } from '../control-option.ts';
 import { usageError } from '../exit-codes.ts';
 import { MAX_INLINE_BYTES, mediaOf } from '../media.ts';
 import { PICTURE_OPTIONS, pictureInput } from '../picture-options.ts';
@@ -47,13 +48,15 @@ function requestOf({ values, positionals, terminal }: EditCall): (lehr: Lehr) =>
   const [source, prompt] = positionals;
   const input = { ...pictureInput(values), ...editInput(values), prompt };
   const { mask } = values;
+  const controls = controlInput(values.control);
   const fields = requestFields(values);
   return async (lehr) => {
     // Both files are in one request.
     const most = mask === undefined ? MAX_INLINE_BYTES : MAX_INLINE_BYTES / 2;
     const image = await mediaOf(source, lehr, terminal.signal, most);
     const marked = mask === undefined ? {} : { mask: await mediaOf(mask, lehr, terminal.signal, most) };
-    return { type: 'text-to-image', input: { ...input, image, ...marked }, ...fields };
+    const guided = await controls(lehr, terminal.signal);
+    return { type: 'text-to-image', input: { ...input, image, ...marked, ...guided }, ...fields };
   };
 }
 

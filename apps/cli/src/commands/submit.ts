@@ -1,6 +1,7 @@
 /** Creates a job: a picture from a prompt or a recording, or the request in a file. */
 import type { JobRequest, Lehr } from '@lehr/client';
 import { type Call, defineCommand, type Options } from '../command.ts';
+import { controlInput } from '../control-option.ts';
 import { usageError } from '../exit-codes.ts';
 import { mediaOf } from '../media.ts';
 import { PICTURE_OPTIONS, pictureInput } from '../picture-options.ts';
@@ -47,8 +48,11 @@ function requestOf(call: SubmitCall): (lehr: Lehr) => Promise<JobRequest> {
   if (file !== undefined) return () => requestFrom(file, terminal);
   const [options, fields] = [pictureInput(values), requestFields(values)];
   const { image } = values;
-  const inputOf = async (lehr: Lehr) =>
-    image === undefined ? options : { ...options, image: await mediaOf(image, lehr, terminal.signal) };
+  const controls = controlInput(values.control);
+  const inputOf = async (lehr: Lehr) => {
+    const guided = { ...options, ...(await controls(lehr, terminal.signal)) };
+    return image === undefined ? guided : { ...guided, image: await mediaOf(image, lehr, terminal.signal) };
+  };
   if (audio === undefined) {
     return async (lehr) => {
       const input = { ...(await inputOf(lehr)), prompt: prompt ?? '' };

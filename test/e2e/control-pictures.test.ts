@@ -1,0 +1,106 @@
+/** Pictures that other pictures guide through ControlNets, through all of Lehr: real processes, and graphs of diffusers. */
+import { readFile, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import sharp from 'sharp';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { cannyEdges } from '../../apps/worker/src/parent/runs/canny.ts';
+import { pngTexts } from '../../packages/shared/src/index.ts';
+import { unpackFixture } from '../support/diffusion-fixtures.ts';
+import { pixelData } from '../support/picture-file.ts';
+import { startRedis, type TestRedis } from '../support/redis.ts';
+import { type Stack, startStack } from '../support/stack.ts';
+import { addTransformModels, tempFolder } from '../support/tiny-models.ts';
+
+let server: TestRedis;
+beforeAll(async () => {
+  server = await startRedis();
+});
+afterAll(() => server.stop());
+
+const SIDE = 64;
+
+/** A model with two ControlNets that can be used, and one whose folder is not there. */
+async function guidedModels(): Promise<string> {
+  const folder = await tempFolder('control');
+  for (const fixture of ['sd15-image', 'sd15-control']) unpackFixture(fixture, join(folder, 'sd15'));
+  const file = join(folder, 'models.yaml');
+  await writeFile(
+    file,
+    `models:
+  - name: guided
+    task: diffusion
+    default: true
+    versions: [{ version: "1", path: sd15 }]
+    defaults: { width: ${SIDE}, height: ${SIDE}, steps: 4, guidance: 5, sampler: ddim }
+    limits: { min_size: 16, max_size: 256, size_step: 8 }
+    controls:
+      - { name: edges, path: sd15/controls/edges, preprocess: canny }
+      - { name: depth, path: sd15/controls/depth, preprocess: marks }
+      - { name: missing, path: nowhere }
+`,
+  );
+  await addTransformModels(file);
+  return file;
+}
+
+const dataUri = (bytes: Uint8Array): string =>
+  `data:image/png;base64,${Buffer.from(bytes).toString('base64')}`;
+
+async function fileOf(stack: Stack, id: string): Promise<Uint8Array> {
+  const { output, error } = await stack.over(id);
+  expect(error).toBeNull();
+  return new Uint8Array(await (await fetch(output?.images?.[0].url ?? '')).arrayBuffer());
+}
+
+test('Pictures guide a drawing with Canny made by the worker, with a mask made by a model, and as they are; what is wrong fails its job alone', async () => {
+  const models = await guidedModels();
+  const stack = await startStack(server, { LEHR_MODELS: models });
+  const worker = await stack.worker();
+  await worker.logged('ControlNet cannot be used; the model serves without it');
+  const photo = await readFile(
+    new URL('../../lab/real/diffusion/fixtures/sd15-control/input.png', import.meta.url),
+  );
+  const raw = await sharp(photo)
+    .removeAlpha()
+    .resize(SIDE, SIDE, { fit: 'fill', kernel: 'lanczos3' })
+    .raw()
+    .toBuffer();
+  const size = { width: SIDE, height: SIDE };
+  const edges = await sharp(cannyEdges(raw, size), { raw: { ...size, channels: 3 } })
+    .png()
+    .toBuffer();
+  const draw = (...control: object[]) => stack.post({ seed: 3, ...(control.length > 0 && { control }) });
+  const link = await stack.upload('photo.png', photo);
+  const jobs = await Promise.all([
+    draw(),
+    draw({ name: 'edges', image: dataUri(photo) }),
+    draw({ name: 'edges', image: link, preprocess: 'canny' }),
+    draw({ name: 'edges', image: dataUri(edges), preprocess: 'none' }),
+    draw({ name: 'edges', image: dataUri(photo), scale: 0 }),
+    draw(
+      { name: 'depth', image: dataUri(photo) },
+      { name: 'edges', image: dataUri(photo), end: 0.5, scale: 0.7 },
+    ),
+  ]);
+  const files = await Promise.all(jobs.map(({ id }) => fileOf(stack, id)));
+  const [plain, byDefault, asked, ready, unscaled, both] = await Promise.all(files.map(pixelData));
+  expect(byDefault).not.toBe(plain);
+  expect([asked, ready, unscaled]).toEqual([byDefault, byDefault, plain]);
+  expect([plain, byDefault]).not.toContain(both);
+  expect(JSON.parse(pngTexts(files[5]).get('lehr') ?? '')).toMatchObject({
+    control: [
+      { name: 'depth', scale: 1, start: 0, end: 1, preprocess: 'marks@1' },
+      { name: 'edges', scale: 0.7, start: 0, end: 0.5, preprocess: 'canny' },
+    ],
+  });
+  expect(pngTexts(files[0]).get('lehr')).not.toContain('control');
+
+  const missing = await draw({ name: 'missing', image: dataUri(photo) });
+  expect((await stack.over(missing.id)).error).toMatchObject({ code: 'invalid-input' });
+  const text = `data:image/png;base64,${Buffer.from('no picture').toString('base64')}`;
+  const broken = await draw({ name: 'edges', image: dataUri(photo) }, { name: 'edges', image: text });
+  expect((await stack.over(broken.id)).error).toMatchObject({
+    code: 'invalid-input',
+    detail: expect.stringContaining('control/1/image must be a PNG, JPEG or WebP file'),
+  });
+});
