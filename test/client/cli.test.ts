@@ -79,6 +79,19 @@ describe('lehr submit', () => {
       input: { mask: 'data:', mask_blur: 2, mask_fill: 'noise', only_masked: { padding: 8 } },
     });
     expect(await lehr(['edit', first, PROMPT, '--expand', 'left'])).toMatchObject({ code: 64 });
+    // This model has neither, so what is said shows what was sent.
+    for (const [option, field] of [
+      [['--control', `edges=${first}:0.8`], 'control.0.name'],
+      [['--adapter', 'ink:0.8'], 'adapters.0.name'],
+    ] as const) {
+      const { code, stderr } = await lehr(['submit', PROMPT, ...option]);
+      expect({ code, stderr }).toEqual({ code: 65, stderr: expect.stringContaining(`input.${field}`) });
+    }
+    for (const wrong of ['edges', '=a.png', 'edges='])
+      expect(await lehr(['submit', PROMPT, '--control', wrong])).toMatchObject({
+        code: 64,
+        stderr: expect.stringContaining('expected NAME=FILE or NAME=FILE:0.8'),
+      });
     const larger = ['-m', 'sharp', '--scale', '1.5', '-o', join(folder, 'larger.png')];
     expect((await lehr(['transform', first, ...larger])).stdout).toContain(
       `192x96: ${join(folder, 'larger.png')}`,

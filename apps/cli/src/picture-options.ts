@@ -27,6 +27,12 @@ export const PICTURE_OPTIONS = {
     value: 'NAME[:N]',
     help: 'An adapter (LoRA) of the model, and how strongly it acts. May be repeated.',
   },
+  control: {
+    type: 'string',
+    multiple: true,
+    value: 'NAME=FILE[:N]',
+    help: 'Guide the drawing by a picture and a ControlNet, N times as strong. May be repeated.',
+  },
   count: { type: 'string', short: 'n', value: 'N', help: 'Number of pictures.' },
   format: { type: 'string', value: 'NAME', help: 'png, webp or jpeg. Default: png.' },
 } as const satisfies Options;
