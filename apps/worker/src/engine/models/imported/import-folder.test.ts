@@ -186,16 +186,16 @@ test('Values that are no numbers are refused with the name of the weight', async
 
 test('A base that is removed while its weights are written ends the import with the missing file named', async () => {
   const { folder, file } = await open('sd15');
-  let isRemoved = false;
-  const remove = async () => {
-    if (isRemoved) return;
-    isRemoved = true;
-    await rm(folder, { recursive: true });
+  let removed: Promise<void> | undefined;
+  const remove = () => {
+    removed ??= rm(folder, { recursive: true });
   };
   await expect(imported(folder, file(), { onProgress: remove })).rejects.toMatchObject({
     code: 'ENOENT',
     path: expect.stringContaining(folder),
   });
+  // The import may end before all of it is removed.
+  await removed;
   expect(existsSync(folder)).toBe(false);
 });
 
