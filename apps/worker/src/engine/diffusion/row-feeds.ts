@@ -1,6 +1,6 @@
 /** What the graphs of a step read for each row: UNets and ControlNets take latent, timestep, prompt and the conditions of their family. */
 import { LehrError } from '@lehr/shared';
-import { ADAPTER_SCALES } from '../models/adapters/add-adapters.ts';
+import { ADAPTER_SCALES, type AdapterScale, stackScales } from '../models/adapters/add-adapters.ts';
 import { expectSize, expectType } from '../runtime/graph-values.ts';
 import { RowStack } from '../runtime/row-stack.ts';
 import type { Batching, RuntimeSession, ValueInfo } from '../runtime/runtime.ts';
@@ -12,7 +12,6 @@ import {
   numberTensor,
   type Tensor,
 } from '../runtime/tensor.ts';
-import { type AdapterScale, stackScales } from './adapter-scales.ts';
 import { type ConditionName, type Conditions, unetInputNames } from './conditioning.ts';
 import { callsByLength, MAX_SHARED_TOKENS, RepeatedEmbeddings, type SharedCall } from './shared-calls.ts';
 

@@ -1,12 +1,11 @@
 /** Prompts to prompt embeddings, with a cache: most jobs of a model share a negative prompt, and many a prompt. */
 import { LehrError, type PromptSyntax } from '@lehr/shared';
 import { LRUCache } from 'lru-cache';
-import { ADAPTER_SCALES } from '../models/adapters/add-adapters.ts';
+import { ADAPTER_SCALES, type AdapterScale, scalesOf, stackScales } from '../models/adapters/add-adapters.ts';
 import type { PromptCut } from '../protocol/messages.ts';
 import { expectInputs, expectOutput, expectSize, expectType } from '../runtime/graph-values.ts';
 import type { RuntimeSession, ValueInfo } from '../runtime/runtime.ts';
 import { findBadRows, floatValues, type Tensor } from '../runtime/tensor.ts';
-import { type AdapterScale, scalesOf, stackScales } from './adapter-scales.ts';
 import type { PromptEmbedding } from './conditioning.ts';
 import { weighStates } from './emphasis.ts';
 import { MAX_CHUNKS } from './prompt-chunks.ts';

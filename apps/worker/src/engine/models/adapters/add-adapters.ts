@@ -17,6 +17,7 @@ import {
   type TensorProto,
   toFloat16,
 } from '@lehr/onnx-model';
+import type { Tensor } from '../../runtime/tensor.ts';
 import { floatsIn, ValuesError } from '../weights/weight-values.ts';
 import type { AdaptableModule, AdapterPlan, PlannedModule, PlannedShare } from './plan-adapters.ts';
 
@@ -254,4 +255,26 @@ function newTensor(
       return new Uint8Array(isHalf ? toFloat16(values).buffer : values.buffer);
     },
   };
+}
+
+/** How strongly an adapter acts on a row of a UNet or of a text encoder. */
+export interface AdapterScale {
+  /** As models.yaml names it. */
+  readonly name: string;
+  /** 1 is as it was trained, 0 is nothing. */
+  readonly scale: number;
+}
+
+interface AdaptedRow {
+  readonly adapters?: readonly AdapterScale[] | undefined;
+}
+
+/** The scale of each adapter of a graph for one row: 0 for those that do not act on it. */
+export const scalesOf = (columns: readonly string[], { adapters = [] }: AdaptedRow): number[] =>
+  columns.map((column) => adapters.find(({ name }) => name === column)?.scale ?? 0);
+
+/** `[rows, adapters]`. */
+export function stackScales(columns: readonly string[], rows: readonly AdaptedRow[]): Tensor {
+  const data = Float32Array.from(rows.flatMap((row) => scalesOf(columns, row)));
+  return { type: 'float32', data, dims: [rows.length, columns.length] };
 }
