@@ -23,8 +23,8 @@ interface Place {
   readonly revision?: string | undefined;
 }
 
-/** Where it is must be said once. `parse` throws for a source that names none. */
-const placed =
+/** Of a version, an adapter or a ControlNet: where it is must be said once. `parse` throws for a source that names none. */
+export const placed =
   (parse: (source: string, revision: string | undefined) => void) =>
   ({ path, source, revision }: Place, context: z.RefinementCtx): void => {
     const fault = (field: string, message: string): void =>

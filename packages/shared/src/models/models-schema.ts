@@ -8,7 +8,7 @@ import { SAFETY_MODES } from '../contracts/safety.ts';
 import { MAX_TEXTS, TEXT_JOB_TYPES } from '../contracts/text.ts';
 import { ClipSkipSchema, PromptSyntaxSchema, SamplerNameSchema } from '../contracts/text-to-image.ts';
 import { parseSource, VARIANT } from './cache/source.ts';
-import { AdapterEntriesSchema, ControlEntriesSchema } from './model-parts-schema.ts';
+import { AdapterEntriesSchema, ControlEntriesSchema, placed } from './model-parts-schema.ts';
 
 /** The execution providers that LEHR_DEVICE can name. */
 export const TUNED_DEVICES = ['cuda', 'tensorrt', 'webgpu', 'cpu'] as const;
@@ -55,21 +55,10 @@ const VersionSchema = z
     /** How workers run it, by their first device. */
     tuned: TunedSchema.optional(),
   })
-  .superRefine(({ path, source, revision, variant }, context) => {
-    const fault = (field: string, message: string): void =>
-      context.addIssue({ code: 'custom', path: [field], message });
-    if (path !== undefined && source !== undefined) fault('source', 'cannot be used together with path');
-    if (path === undefined && source === undefined) fault('path', 'is missing; or give a source');
-    if (source === undefined) {
-      if (revision !== undefined) fault('revision', 'needs a source');
-      if (variant !== undefined) fault('variant', 'needs a source');
-      return;
-    }
-    try {
-      parseSource({ source, revision });
-    } catch (error) {
-      fault('source', (error as Error).message);
-    }
+  .superRefine(placed((source, revision) => parseSource({ source, revision })))
+  .superRefine(({ source, variant }, context) => {
+    if (source !== undefined || variant === undefined) return;
+    context.addIssue({ code: 'custom', path: ['variant'], message: 'needs a source' });
   });
 
 const shape = {
