@@ -70,6 +70,25 @@ test('An export of what is not there, or without Python, says so in one sentence
   expect(existsSync(join(folder, 'models.yaml'))).toBe(false);
 });
 
+test('A folder that models.yaml names is not written over by the export of a ControlNet', async () => {
+  const { folder, lehr } = await home();
+  const kept = join(folder, 'controls/sd15/edges/model.onnx');
+  await mkdir(dirname(kept), { recursive: true });
+  await writeFile(kept, 'graph');
+  await writeFile(
+    join(folder, 'models.yaml'),
+    'models: [{ name: sd15, task: diffusion, versions: [{ version: "1", path: sd15 }], controls: [{ name: lines, path: ./controls/sd15/edges }] }]',
+  );
+  const { code, stderr } = await lehr(['torch', '--control-of', 'sd15', '--as', 'edges'], {
+    PIP_NO_INDEX: '1',
+  });
+  expect({ code, stderr }).toEqual({
+    code: 65,
+    stderr: expect.stringContaining('is the folder of lines of sd15; --as names another one.'),
+  });
+  expect(await readFile(kept, 'utf8')).toBe('graph');
+});
+
 test.skipIf(!hasPython())(
   'Packages that cannot be fetched are no half environment: the next export fetches them again',
   { timeout: 120_000 },

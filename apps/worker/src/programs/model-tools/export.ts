@@ -3,13 +3,13 @@ import { existsSync } from 'node:fs';
 import { mkdir, open, rename, rm } from 'node:fs/promises';
 import { basename, dirname, join, resolve } from 'node:path';
 import { LehrError, SLUG, withPart, withVersion } from '@lehr/shared';
-import { acquireLock, slugOf } from '@lehr/shared/model-cache';
+import { acquireLock, controlFolder, slugOf } from '@lehr/shared/model-cache';
 import { filesOfModel, syncFolder } from '../../engine/models/imported/import-folder.ts';
 import { taskOfFolder } from '../../engine/models/open-folder.ts';
 import { defaultsOf } from './pull.ts';
 import { ensurePython, runScript } from './python.ts';
 import type { ToolEvent } from './tool-event.ts';
-import { changeModelsFile, readModelsFile, type ToolSettings } from './tool-settings.ts';
+import { changeModelsFile, placesOf, readModelsFile, type ToolSettings } from './tool-settings.ts';
 import { newRef } from './versions.ts';
 
 export interface ExportRequest {
@@ -108,7 +108,7 @@ async function modelPlace(name: string, _request: ExportRequest, settings: ToolS
   };
 }
 
-/** Throws LehrError `invalid-request` for what is no name, `model-not-found`, and `conflict` when the model has such a ControlNet. */
+/** Throws LehrError `invalid-request` for what is no name, `model-not-found`, and `conflict` for a name or a folder that is in use. */
 async function controlPlace(
   name: string,
   { controlOf = '' }: ExportRequest,
@@ -118,15 +118,25 @@ async function controlPlace(
     const allowed = 'lower-case letters, digits, ".", "_" and "-"';
     throw new LehrError('invalid-request', `--as is ${JSON.stringify(name)}, expected ${allowed}.`);
   }
-  const model = (await readModelsFile(settings))?.named(controlOf);
+  const registry = await readModelsFile(settings);
+  const model = registry?.named(controlOf);
   if (model?.task !== 'diffusion')
     throw new LehrError('model-not-found', `${controlOf} is no diffusion model of ${settings.modelsFile}.`);
-  if (model.controls.some((each) => each.name === name))
-    throw new LehrError('conflict', `${model.name} has a ControlNet ${name}; --as names another one.`);
   const path = `./${CONTROLS}/${model.name}/${name}`;
+  const folder = join(dirname(settings.modelsFile), path);
+  for (const entry of registry?.models ?? [])
+    for (const each of entry.task === 'diffusion' ? entry.controls : []) {
+      if (entry === model && each.name === name)
+        throw new LehrError('conflict', `${model.name} has a ControlNet ${name}; --as names another one.`);
+      if (controlFolder(each, placesOf(settings)) === folder)
+        throw new LehrError(
+          'conflict',
+          `${folder} is the folder of ${each.name} of ${entry.name}; --as names another one.`,
+        );
+    }
   return {
     title: `${name} of ${model.name}`,
-    folder: join(dirname(settings.modelsFile), path),
+    folder,
     enter: () => changeModelsFile(settings, (text) => withPart(text, model.name, 'controls', { name, path })),
   };
 }
