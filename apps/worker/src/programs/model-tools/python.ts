@@ -9,7 +9,7 @@ import { LehrError } from '@lehr/shared';
 /** Beside the programs of this package; the image of a worker has no Python and not this folder. */
 const SCRIPTS = new URL('../../../python/', import.meta.url).pathname;
 const REQUIREMENTS = join(SCRIPTS, 'requirements.txt');
-/** Measured on Linux, where torch brings the libraries of CUDA; with an index of packages for CPUs it is a tenth and a quarter of it. */
+/** Measured on Linux, where torch brings the libraries of CUDA. */
 const SIZE = 'about 3 GB are downloaded, and 7 GB are on the disk';
 
 /**
