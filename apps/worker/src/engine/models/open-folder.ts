@@ -10,7 +10,7 @@ import { openTransformModel, type TransformOptions } from '../transform/folder/t
 import { openWhisperModel } from '../whisper/folder/whisper-folder.ts';
 
 /** What models.yaml says of a model that transforms pictures is read from the folder, when absent. */
-export type FolderOptions = LoadOptions & TransformOptions & Pick<DiffusionOptions, 'adapters'>;
+export type FolderOptions = LoadOptions & TransformOptions & Pick<DiffusionOptions, 'adapters' | 'controls'>;
 
 /** What models.yaml says of how the folder is opened. */
 export function optionsOfEntry(model: ModelEntry): Omit<FolderOptions, 'providers'> {
@@ -29,6 +29,7 @@ export interface OpenFolder {
   readonly labels?: readonly string[];
   /** Of a model for pictures: those of the options, each with the reason where it cannot be used. */
   readonly adapters?: readonly OpenedPart[];
+  readonly controls?: readonly OpenedPart[];
   close(): Promise<void>;
 }
 
@@ -63,7 +64,7 @@ export async function openFolder(
   const batching = 'batching' in opened ? opened.batching : opened.decoder.batching;
   return {
     graphs: opened.graphs,
-    ...('adapters' in opened && { adapters: opened.adapters.opened }),
+    ...('adapters' in opened && { adapters: opened.adapters.opened, controls: opened.controls }),
     close: () => opened.close(),
     batching: batching.mode === 'rows' ? 'step by step' : `aligned: ${batching.reason}`,
   };

@@ -46,13 +46,14 @@ test('A classifier that is missing is one problem, not two', async () => {
   expect(await checksOf('mode: mark', 'nothing')).toMatchObject([{ name: 'opens sorts@1', state: 'fail' }]);
 });
 
-test('An adapter that cannot be used is named with its model, which opens all the same', async () => {
+test('An adapter and a ControlNet that cannot be used are named with their model, which opens all the same', async () => {
   await writeTinyDiffusion(join(folder, 'tiny'), { seed: 1, timestepType: 'float32' });
   const registry = parseRegistry(`models:
   - name: tiny
     task: diffusion
     versions: [{ version: "1", path: tiny }]
     adapters: [{ name: ink, path: ink.safetensors }]
+    controls: [{ name: edges, path: nowhere }]
 `);
   const checks: Check[] = [];
   const choice = { device: 'cpu', providers: ['cpu'], threads: undefined } as const;
@@ -62,7 +63,9 @@ test('An adapter that cannot be used is named with its model, which opens all th
     {
       name: 'opens tiny@1',
       state: 'warn',
-      advice: 'The adapter ink cannot be used: ink.safetensors is not a file.',
+      advice: expect.stringMatching(
+        /^The adapter ink cannot be used: ink\.safetensors is not a file\. The ControlNet edges cannot be used: No ControlNet can guide it/,
+      ),
     },
   ]);
 });

@@ -8,8 +8,13 @@ import {
   type Task,
   versionsOf,
 } from '@lehr/shared';
-import { adapterPath, type ModelPlaces, versionFolder } from '@lehr/shared/model-cache';
-import { openFolder, optionsOfEntry } from '../../engine/models/open-folder.ts';
+import { adapterPath, controlFolder, type ModelPlaces, versionFolder } from '@lehr/shared/model-cache';
+import {
+  type FolderOptions,
+  type OpenFolder,
+  openFolder,
+  optionsOfEntry,
+} from '../../engine/models/open-folder.ts';
 import { onnxRuntime } from '../../engine/runtime/onnx.ts';
 import { AUTO_PROVIDERS, missingLibrary } from '../../engine/runtime/provider-library.ts';
 import type { Provider } from '../../engine/runtime/runtime.ts';
@@ -51,7 +56,7 @@ export async function* checkModels(
       ref,
       model,
       folder: versionFolder(version, places),
-      adapters: adaptersOf(model, places),
+      parts: partsOf(model, places),
     };
     yield await openCheck(opened, choice, noteLabels);
   }
@@ -80,20 +85,24 @@ function safetyCheck(
   return { name, state: 'ok', detail: `${mode}; ${checker} finds ${labels.join(', ')} from ${threshold}` };
 }
 
-const adaptersOf = (model: ModelEntry, places: ModelPlaces) =>
-  model.task === 'diffusion'
-    ? model.adapters.map((each) => ({ name: each.name, path: adapterPath(each, places) }))
-    : [];
+/** The files that a model for pictures has beside its folder. */
+function partsOf(model: ModelEntry, places: ModelPlaces): Pick<FolderOptions, 'adapters' | 'controls'> {
+  if (model.task !== 'diffusion') return {};
+  return {
+    adapters: model.adapters.map((each) => ({ name: each.name, path: adapterPath(each, places) })),
+    controls: model.controls.map((each) => ({ name: each.name, folder: controlFolder(each, places) })),
+  };
+}
 
 interface ModelToCheck {
   readonly ref: string;
   readonly model: ModelEntry;
   readonly folder: string;
-  readonly adapters: ReturnType<typeof adaptersOf>;
+  readonly parts: ReturnType<typeof partsOf>;
 }
 
 async function openCheck(
-  { ref, model, folder, adapters }: ModelToCheck,
+  { ref, model, folder, parts }: ModelToCheck,
   { providers, threads }: DeviceChoice,
   onLabels: (known: readonly string[]) => void,
 ): Promise<Check> {
@@ -102,7 +111,7 @@ async function openCheck(
     providers,
     ...(threads !== undefined && { threads }),
     ...optionsOfEntry(model),
-    adapters,
+    ...parts,
   };
   const startedAt = performance.now();
   try {
@@ -116,9 +125,10 @@ async function openCheck(
     const refused = graphs.flatMap(({ graph, refusals = [] }) =>
       refusals.map((reason) => `${graph}: ${reason}`),
     );
-    const unusable = (opened.adapters ?? []).flatMap((each) =>
-      each.problem === undefined ? [] : [`The adapter ${each.name} cannot be used: ${each.problem}`],
-    );
+    const unusable = [
+      ...problemsOf('adapter', opened.adapters),
+      ...problemsOf('ControlNet', opened.controls),
+    ];
     const faults = [
       ...(refused.length > 0 ? [`A preferred provider refused it: ${refused.join('; ')}`] : []),
       ...unusable,
@@ -130,3 +140,8 @@ async function openCheck(
     return { name, state: 'fail', detail: (error as Error).message, advice };
   }
 }
+
+const problemsOf = (kind: string, parts: OpenFolder['adapters'] = []): string[] =>
+  parts.flatMap(({ name, problem }) =>
+    problem === undefined ? [] : [`The ${kind} ${name} cannot be used: ${problem}`],
+  );
