@@ -1,10 +1,9 @@
 /** The file of a LoRA: which modules it changes, and how, before its matrices are read. */
-import { existsSync, readFileSync } from 'node:fs';
-import { dirname, join } from 'node:path';
 import type { ByteSource, SafeTensor } from '@lehr/onnx-model';
 import { floatsIn, ValuesError } from '../weights/weight-values.ts';
 import { openSafetensors, refusedFile, type WeightsFile } from '../weights/weights-file.ts';
 import { type AdapterPart, otherKind, readTensorName } from './adapter-names.ts';
+import { type FactorOf, trainedStrength } from './trained-strength.ts';
 
 /** What is added to one module: factor * up * down. */
 export interface LowRank {
@@ -65,16 +64,23 @@ function adapterIn(file: WeightsFile, layersPerBlock: number): AdapterFile {
       continue;
     }
     const key = `${name.part}/${name.module}`;
-    const known = found.get(key) ?? { ...name, written: full.replace(/\.lora.*$|_lora\..*$/, '') };
+    const known = found.get(key) ?? {
+      ...name,
+      written: full.replace(/\.lora.*$|_lora\..*$/, '').replace('.processor.', '.'),
+    };
     if (known[name.role]) throw refusedFile(path, `has two tensors for ${name.role} of ${known.written}`);
     known[name.role] = tensor;
     found.set(key, known);
   }
-  const alphas = trainedAlphas(file);
-  const modules = [...found.values()].map((each) => lowRank(each, file, alphas));
+  const factorOf = trainedStrength(file);
+  const modules = [...found.values()].map((each) => lowRank(each, file, factorOf));
   if (modules.length === 0) throw refusedFile(path, nothingIn(unknown));
-  return { path, source, modules, unknown, rank: Math.max(...modules.map(({ rank }) => rank)), close };
+  return { path, source, modules, unknown, rank: largestRank(modules), close };
 }
+
+/** A file may have more modules than a call may have arguments. */
+const largestRank = (modules: readonly LowRank[]): number =>
+  modules.reduce((largest, { rank }) => Math.max(largest, rank), 0);
 
 function nothingIn(names: readonly string[]): string {
   const first = names.slice(0, 3).map((name) => JSON.stringify(name.slice(0, 80)));
@@ -84,7 +90,7 @@ function nothingIn(names: readonly string[]): string {
 function lowRank(
   { part, module, written, down, up, alpha }: Found,
   { path, source }: WeightsFile,
-  alphas: Alphas,
+  factorOf: FactorOf,
 ): LowRank {
   if (!down || !up) {
     const lacking = [down ? '' : 'down (A)', up ? '' : 'up (B)'].filter((each) => each !== '');
@@ -96,52 +102,7 @@ function lowRank(
     const shapes = [down, up].map(({ name, shape }) => `${name} of ${shape.join(' x ')}`);
     throw refusedFile(path, `has ${shapes.join(' and ')}, which are no pair of a LoRA`);
   }
-  if (!alpha) return { part, module, down, up, rank, factor: alphas(part, module, rank) };
+  if (!alpha) return { part, module, down, up, rank, factor: factorOf({ part, written, rank }) };
   if (alpha.shape.some((size) => size !== 1)) throw refusedFile(path, `has a list in ${alpha.name}`);
   return { part, module, down, up, rank, factor: floatsIn(source, alpha)[0] / rank };
-}
-
-/** The factor of a module without an alpha of its own. */
-type Alphas = (part: AdapterPart, module: string, rank: number) => number;
-
-/** Of the fields of PEFT's LoraConfig, those that make the factor. */
-interface TrainedConfig {
-  readonly lora_alpha?: unknown;
-  readonly alpha_pattern?: unknown;
-  readonly use_rslora?: unknown;
-}
-
-/**
- * PEFT writes no alphas: diffusers keeps them in the metadata of the file, a field for each part (`unet.lora_alpha`), and PEFT itself in a file beside it.
- * Without either, diffusers takes the rank, and so the factor 1.
- */
-function trainedAlphas({ path, tensors, metadata }: WeightsFile): Alphas {
-  const ofParts = recordIn(metadata.lora_adapter_metadata);
-  const beside = join(dirname(path), 'adapter_config.json');
-  const isPeft = [...tensors.keys()].some((name) => name.startsWith('base_model.model.'));
-  const own = isPeft && existsSync(beside) ? recordIn(readFileSync(beside, 'utf8')) : {};
-  return (part, module, rank) => {
-    const { lora_alpha, alpha_pattern, use_rslora }: TrainedConfig = Object.fromEntries([
-      ...Object.entries(own),
-      ...Object.entries(ofParts).flatMap(([key, value]) =>
-        key.startsWith(`${part}.`) ? [[key.slice(part.length + 1), value] as const] : [],
-      ),
-    ]);
-    const pattern = Object.entries(recordOf(alpha_pattern)).find(([name]) =>
-      `_${module}`.endsWith(`_${name.replaceAll('.', '_')}`),
-    );
-    const alpha = [pattern?.[1], lora_alpha].find((each) => typeof each === 'number') ?? rank;
-    return Number(alpha) / (use_rslora === true ? Math.sqrt(rank) : rank);
-  };
-}
-
-const recordOf = (value: unknown): Record<string, unknown> =>
-  typeof value === 'object' && value !== null ? { ...value } : {};
-
-function recordIn(json: string | undefined): Record<string, unknown> {
-  try {
-    return recordOf(JSON.parse(json ?? '{}'));
-  } catch {
-    return {};
-  }
 }

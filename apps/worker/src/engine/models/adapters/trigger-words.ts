@@ -19,7 +19,7 @@ function mostTags(json: string | undefined): string[] {
     const counts = Object.entries(recordOf(tags)).flatMap(([tag, count]) =>
       typeof count === 'number' && count > 1 ? [[tag, count] as const] : [],
     );
-    const most = Math.max(...counts.map(([, count]) => count));
+    const most = counts.reduce((largest, [, count]) => Math.max(largest, count), 0);
     for (const [tag, count] of counts)
       if (count >= most * SHARE_OF_MOST) counted.set(tag, (counted.get(tag) ?? 0) + count);
   }

@@ -21,7 +21,17 @@ export interface WeightsFile {
 
 /** `predicate` says in one sentence what is wrong with the file. */
 export const refusedFile = (path: string, predicate: string): LehrError =>
-  new LehrError('invalid-request', `${basename(path)} ${predicate}.`);
+  new LehrError('invalid-request', `${basename(path)} ${inOneLine(predicate)}.`);
+
+const MOST_LETTERS = 500;
+
+/** It may contain names that the file gives its tensors, which have any letters and any length. */
+const inOneLine = (text: string): string => {
+  const line = text
+    .replace(/[\p{Cc}\u2028\u2029]/gu, '�')
+    .replace(/\S{160,}/gu, (name) => `${name.slice(0, 80)}…`);
+  return line.length > MOST_LETTERS ? `${line.slice(0, MOST_LETTERS)}…` : line;
+};
 
 /** Throws LehrError `invalid-request` for what is no safetensors file with the weights of a model. */
 export function openWeightsFile(path: string): WeightsFile {
