@@ -164,3 +164,57 @@ test('A request with more controls than are allowed, or with values out of range
   expect(await pointersOf([one, { name: 'pose', image: DATA }])).toEqual(['/input/control/1/name']);
   expect(await pointersOf([{ name: 'edges' }])).toEqual(['/input/control/0/image']);
 });
+
+type Wire = (control: readonly object[]) => readonly [path: string, body?: object, init?: RequestInit];
+
+/** The picture of an edit is a part of a form, and its fields are texts. */
+function editForm(control: readonly object[]): RequestInit {
+  const body = new FormData();
+  body.set('image', new Blob([PNG], { type: 'image/png' }), 'a.png');
+  for (const [name, value] of Object.entries({ prompt: 'x', size: '64x64' })) body.set(name, value);
+  body.set('control', JSON.stringify(control));
+  return { body };
+}
+
+const SIZE = { width: 64, height: 64 };
+const WIRES: readonly [name: string, pointer: string, wire: Wire][] = [
+  [
+    'Replicate',
+    '/input/control/0/name',
+    (control) => ['/v1/models/lehr/tiny/predictions', { input: { prompt: 'x', control } }],
+  ],
+  [
+    'Hugging Face',
+    'parameters.control.0.name',
+    (control) => ['/models/tiny', { inputs: 'x', parameters: { ...SIZE, control } }],
+  ],
+  [
+    'OpenAI',
+    'control.0.name',
+    (control) => ['/v1/images/generations', { prompt: 'x', size: '64x64', control }],
+  ],
+  ['OpenAI, in a form', 'control.0.name', (control) => ['/v1/images/edits', undefined, editForm(control)]],
+];
+
+/** Rejects when the call is refused before a worker has its job. */
+async function refusedCall(response: Response): Promise<never> {
+  if (!response.ok) throw new Error(`${response.status} ${await response.text()}`);
+  return new Promise(() => undefined);
+}
+
+test.each(WIRES)('A client of %s passes control pictures', async (_, pointer, wire) => {
+  const world = await controlWorld();
+  const call = (control: readonly object[]) => world.ask('POST', ...wire(control));
+  const refused = await call([{ name: 'pose', image: DATA }]);
+  expect([400, 422]).toContain(refused.status);
+  expect(await refused.text()).toContain(pointer);
+  const answer = call([{ name: 'edges', image: DATA, scale: 0.5 }]);
+  const claim = await Promise.race([world.worker.next(QUEUE), answer.then(refusedCall)]);
+  const input = (await world.parts.records.read(claim.jobId))?.input;
+  expect(input?.control).toMatchObject([{ name: 'edges', scale: 0.5, image: { kind: 'object' } }]);
+  const kept = (input?.control ?? []) as { image: { key: string } }[];
+  const stored = await world.parts.store.get(toObjectKey(kept[0].image.key));
+  expect(stored && (await buffer(stored.body))).toEqual(PNG);
+  await world.worker.succeed(claim, PNG);
+  expect((await answer).status).toBeLessThan(300);
+});

@@ -111,7 +111,8 @@ const PairsSchema = z.union([
 export const inputsOf = (type: TextJobType, { inputs }: Body): z.output<typeof PairsSchema> =>
   checked(type === 'text-classification' ? PairsSchema : TextsSchema, inputs, 'inputs');
 
-const { width, height, steps, guidance, seed, negative_prompt, adapters } = TextToImageRequestSchema.shape;
+const { width, height, steps, guidance, seed, negative_prompt, adapters, control } =
+  TextToImageRequestSchema.shape;
 export const PictureParametersSchema = z.object({
   negative_prompt: negative_prompt.nullish(),
   width: width.nullish(),
@@ -121,6 +122,7 @@ export const PictureParametersSchema = z.object({
   seed: seed.nullish(),
   scheduler: SamplerNameSchema.nullish(),
   adapters: adapters.nullish(),
+  control: control.nullish(),
 });
 
 const generation = z.object({

@@ -4,8 +4,9 @@ import { IMAGE_FORMATS, type TextToImageRequest, TextToImageRequestSchema } from
 import { nullsAsAbsent } from '../without-nulls.ts';
 
 const MAX_IMAGES = 10;
-const { prompt, negative_prompt, prompt_syntax, clip_skip, steps, guidance, seed, sampler, adapters } =
+const { prompt, negative_prompt, prompt_syntax, clip_skip, steps, guidance, seed, sampler } =
   TextToImageRequestSchema.shape;
+const { adapters, control } = TextToImageRequestSchema.shape;
 const { image, strength, mask, mask_blur, mask_fill, only_masked, expand } = TextToImageRequestSchema.shape;
 
 /** Fields of every call. */
@@ -34,7 +35,10 @@ const made = {
   }),
 };
 
-const own = { negative_prompt, prompt_syntax, clip_skip, steps, guidance, seed, sampler, strength, adapters };
+const own = {
+  ...{ negative_prompt, prompt_syntax, clip_skip, steps, guidance, seed, sampler, strength },
+  ...{ adapters, control },
+};
 const edited = { mask_blur, mask_fill, only_masked, expand };
 
 /** Lehr's own fields in a request, by their native names. */

@@ -11,6 +11,7 @@ const PICTURE = {
   prompt_syntax: 'prompt_syntax',
   clip_skip: 'clip_skip',
   adapters: 'adapters',
+  control: 'control',
   width: 'width',
   height: 'height',
   num_outputs: 'n',
