@@ -103,4 +103,16 @@ test('Pictures guide a drawing with Canny made by the worker, with a mask made b
     code: 'invalid-input',
     detail: expect.stringContaining('control/1/image must be a PNG, JPEG or WebP file'),
   });
+
+  const failureOf = async (input: Record<string, unknown>) =>
+    (await stack.over((await stack.post(input)).id)).error;
+  const wanted = 'must be a multiple of 64: the UNet of this model cannot draw other sizes';
+  expect(await failureOf({ width: SIDE + 8, height: SIDE - 8 })).toMatchObject({
+    code: 'invalid-input',
+    detail: `/input/width is 72, ${wanted}. /input/height is 56, ${wanted}.`,
+  });
+  expect(await failureOf({ hires: { scale: 1.1, steps: 2, strength: 1 } })).toMatchObject({
+    code: 'invalid-input',
+    detail: `/input/hires/scale gives 72x72; each side ${wanted}.`,
+  });
 });

@@ -220,7 +220,7 @@ test('A distilled model draws with the few steps and the sampler of its family',
 });
 
 test('One step is refused where the schedule would return its noise, and left to the worker where the folder is not here', () => {
-  const traits = { family: 'sd', guidance: 'rows', side: 64, takesPictures: false } as const;
+  const traits = { family: 'sd', guidance: 'rows', side: 64, sizeStep: 8, takesPictures: false } as const;
   const oneStep = (sampler: SamplerName, isTrailing?: boolean): readonly unknown[] => {
     const folder = isTrailing === undefined ? undefined : { ...traits, isTrailing };
     const text = 'models: [{ name: m, task: diffusion, versions: [{ version: "1", path: m }] }]';

@@ -131,6 +131,8 @@ export interface DetectedFamily {
   readonly guidance: GuidanceKind;
   /** Width and height that it was trained at, in pixels. */
   readonly side: number | undefined;
+  /** What width and height must be multiples of, in pixels, so that every halving of its UNet is undone by a doubling. */
+  readonly sizeStep: number | undefined;
   /** Whether it has a VAE encoder, so that a picture can begin at another one. */
   readonly takesPictures: boolean;
   /** Whether the schedule has trailing spacing, so that every sampler can draw in one step. */
@@ -161,6 +163,7 @@ export interface FamilyConfigs {
     readonly time_cond_proj_dim?: unknown;
     readonly sample_size?: unknown;
     readonly in_channels?: unknown;
+    readonly block_out_channels?: unknown;
   };
   readonly vae: { readonly block_out_channels?: unknown };
   readonly hasVaeEncoder: boolean;
@@ -177,7 +180,8 @@ export function detectFamily({ index, scheduler, unet, vae, hasVaeEncoder }: Fam
   const embedsGuidance = typeof unet.time_cond_proj_dim === 'number';
   const isLcm = embedsGuidance || scheduler._class_name === 'LCMScheduler';
   const { sample_size: size } = unet;
-  const blocks = Array.isArray(vae.block_out_channels) ? vae.block_out_channels.length : USUAL_BLOCKS;
+  const vaeScale = halved(blocksOf(vae) ?? USUAL_BLOCKS);
+  const unetBlocks = blocksOf(unet);
   return {
     family:
       unet.in_channels === INPAINTING_CHANNELS
@@ -186,11 +190,18 @@ export function detectFamily({ index, scheduler, unet, vae, hasVaeEncoder }: Fam
           : 'sd-inpaint'
         : familyOf(index, isXl, isLcm, scheduler),
     guidance: embedsGuidance ? 'embedded' : 'rows',
-    side: typeof size === 'number' && Number.isInteger(size) ? size * 2 ** (blocks - 1) : undefined,
+    side: typeof size === 'number' && Number.isInteger(size) ? size * vaeScale : undefined,
+    sizeStep: unetBlocks && vaeScale * halved(unetBlocks),
     takesPictures: hasVaeEncoder,
     isTrailing: scheduler.timestep_spacing === 'trailing',
   };
 }
+
+const blocksOf = ({ block_out_channels: channels }: FamilyConfigs['vae']): number | undefined =>
+  Array.isArray(channels) && channels.length > 0 ? channels.length : undefined;
+
+/** How many times as wide a picture or a latent is before blocks that halve it between each other. */
+const halved = (blocks: number): number => 2 ** (blocks - 1);
 
 function familyOf(
   index: FamilyConfigs['index'],

@@ -129,6 +129,22 @@ test('A model takes pictures when one of its versions has a VAE encoder; what ca
   expect(takes('m', 'elsewhere')).toBeUndefined();
 });
 
+test('Widths and heights are multiples of what the halvings of the UNet need, unless models.yaml says otherwise', () => {
+  const stepOf = (fields: string, unet: object, vae: object = {}): number =>
+    entryOf(
+      fields,
+      folderOf({ 'model_index.json': SD, 'unet/config.json': unet, 'vae_decoder/config.json': vae }),
+    ).limits.size_step;
+  const sd = { block_out_channels: [320, 640, 1280, 1280] };
+  const xl = { block_out_channels: [320, 640, 1280] };
+  expect(stepOf('family: sd', sd)).toBe(64);
+  expect(stepOf('family: sdxl', xl)).toBe(32);
+  expect(stepOf('family: sd', sd, { block_out_channels: [32, 32] })).toBe(16);
+  expect(stepOf('limits: { size_step: 8 }', sd)).toBe(8);
+  expect(stepOf('family: sd', {})).toBe(8);
+  expect(entryOf('family: sd').limits.size_step).toBe(8);
+});
+
 const TWO = (first: string, second: string): string =>
   `models:
   - { name: one, task: diffusion, default: true, versions: [{ version: "1", path: a }]${first && `, ${first}`} }

@@ -151,6 +151,9 @@ const completeTransform = (model: TransformModelText): TransformModelEntry => ({
   limits: { max_pixels: MAX_TRANSFORMED_PIXELS[model.result] * 1024 * 1024, ...model.limits },
 });
 
+/** Of a value of a latent: no graph draws less. */
+const LATENT_PIXELS = 8;
+
 function complete(model: DiffusionModelText, readFamily: ReadFamily): DiffusionModelEntry {
   const { path } = model.versions[0];
   const detected = path === undefined ? undefined : readFamily(path);
@@ -166,7 +169,7 @@ function complete(model: DiffusionModelText, readFamily: ReadFamily): DiffusionM
   const limits = {
     min_size: 64,
     max_size: traits.maxSide,
-    size_step: 8,
+    size_step: detected?.sizeStep ?? LATENT_PIXELS,
     max_pixels: 1024 * 1024,
     max_steps: traits.maxSteps,
     max_samples: 8,

@@ -30,6 +30,7 @@ import type { RowsPlan } from './load-rows.ts';
 import { loadUnet } from './load-unet.ts';
 import { openPictureInput, type PictureInput } from './open-picture-input.ts';
 import { openTextEncoders } from './open-text-encoders.ts';
+import { onlySize, sizeStep } from './picture-sizes.ts';
 
 export interface DiffusionOptions extends LoadOptions {
   /** Memory for cached prompt embeddings. */
@@ -64,6 +65,8 @@ export interface DiffusionModel {
   readonly nativeSize: PictureSize | undefined;
   /** The only picture size that its graphs can draw; undefined when they can draw others. */
   readonly onlySize: PictureSize | undefined;
+  /** What width and height of a picture are multiples of where the UNet joins values of its halvings again. */
+  readonly sizeStep: number;
   close(): Promise<void>;
 }
 
@@ -157,6 +160,7 @@ async function openParts(
     unetProvider: loaded.session.provider,
     nativeSize: nativeSize(config, vae),
     onlySize: onlySize(folder, loaded.session, vaeSession, vae.scaleFactor),
+    sizeStep: sizeStep(halvingsOf(config), vae.scaleFactor),
     graphs: [
       ...graphs,
       reportOf('unet', loaded.session),
@@ -242,11 +246,13 @@ function vaeConfig({ vae, textEncoder2 }: DiffusionConfig): VaeConfig {
 }
 
 /** The smallest latent that still has more than one value after every halving inside the UNet. */
-function probeSize({ unet }: DiffusionConfig): LatentSize {
-  const halvings = (unet.block_out_channels?.length ?? STABLE_DIFFUSION_BLOCKS) - 1;
-  const side = 2 * 2 ** halvings;
+function probeSize(config: DiffusionConfig): LatentSize {
+  const side = 2 * 2 ** halvingsOf(config);
   return { height: side, width: side };
 }
+
+const halvingsOf = ({ unet }: DiffusionConfig): number =>
+  (unet.block_out_channels?.length ?? STABLE_DIFFUSION_BLOCKS) - 1;
 
 /** For folders without a unet/config.json; the size that follows fits a model with fewer blocks too. */
 const STABLE_DIFFUSION_BLOCKS = 4;
@@ -312,49 +318,3 @@ async function variantIn(graphFolder: string): Promise<string | undefined> {
     .map((name) => /^model[._]([\w-]+)\.onnx$/.exec(name)?.[1])
     .find((variant) => variant !== undefined);
 }
-
-/**
- * Graphs that were exported for one picture size: a dynamo export fixes every size that was not declared as dynamic.
- *
- * The picture size of a model that can draw no other, undefined when it can. Throws LehrError `model-unavailable` when its graphs fix
- * different sizes. `scaleFactor` is the number of pixels for each value of a latent, in a row or column.
- */
-function onlySize(
-  folder: string,
-  unet: RuntimeSession,
-  vaeDecoder: RuntimeSession,
-  scaleFactor: number,
-): PictureSize | undefined {
-  const [ofUnet, ofVae] = [unet, vaeDecoder].map((session) => fixedSize(session, scaleFactor));
-  if (ofUnet && ofVae && sizeText(ofUnet) !== sizeText(ofVae)) {
-    const sizes = `the unet for ${sizeText(ofUnet)}, the vae_decoder for ${sizeText(ofVae)}`;
-    throw new LehrError(
-      'model-unavailable',
-      `The graphs of ${folder} were exported for different picture sizes: ${sizes}. Export them for one size, or with dynamic height and width.`,
-    );
-  }
-  return ofUnet ?? ofVae;
-}
-
-/** Throws LehrError `invalid-input` when the model can draw only another size. */
-export function refuseOtherSize(only: PictureSize | undefined, asked: PictureSize): void {
-  if (!only) return;
-  const problems = (['width', 'height'] as const)
-    .filter((field) => only[field] !== asked[field])
-    .map((field) => ({
-      pointer: `/input/${field}`,
-      detail: `must be ${only[field]}, because the graphs of this model were exported for ${sizeText(only)} alone; it is ${asked[field]}`,
-    }));
-  if (problems.length === 0) return;
-  const text = problems.map(({ pointer, detail }) => `${pointer} ${detail}.`).join(' ');
-  throw new LehrError('invalid-input', text, { problems });
-}
-
-function fixedSize(session: RuntimeSession, scaleFactor: number): PictureSize | undefined {
-  const latent = session.inputs.find(({ dims }) => dims.length === 4);
-  const [height, width] = latent?.dims.slice(2) ?? [];
-  if (typeof height !== 'number' || typeof width !== 'number') return undefined;
-  return { height: height * scaleFactor, width: width * scaleFactor };
-}
-
-const sizeText = ({ width, height }: PictureSize): string => `${width}x${height}`;

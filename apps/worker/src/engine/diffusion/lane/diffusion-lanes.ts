@@ -6,9 +6,10 @@ import { type EngineParts, ModelLanes, openedModel, tunedSettings } from '../../
 import { climbLadder, ladderFor, ROW_LADDER, RowCap } from '../../lanes/row-cap.ts';
 import type { DiffusionSample, DiffusionToOpen, OpenedModel, SampleId } from '../../protocol/messages.ts';
 import { cutDecoder } from '../cut-decoder.ts';
-import { type DiffusionModel, openDiffusionModel, refuseOtherSize } from '../folder/diffusion-folder.ts';
+import { type DiffusionModel, openDiffusionModel } from '../folder/diffusion-folder.ts';
 import { probeRow } from '../folder/load-rows.ts';
 import { encoderOf } from '../folder/open-picture-input.ts';
+import { explainedBySize, refuseOtherSize } from '../folder/picture-sizes.ts';
 import { fitLatentRgb, type LatentRgb } from '../latent-rgb.ts';
 import type { VaeEncoder } from '../vae-encoder.ts';
 import { Checkpoints } from './checkpoints.ts';
@@ -253,6 +254,7 @@ export class DiffusionLanes extends ModelLanes<OpenModel, DiffusionSample, Lane>
       onDenoised: (sample) => this.#denoised(sample),
       isDecodeCongested: () => this.#decodes.isCongested,
       onStepped: (samples) => this.#checkpoints?.stepped(samples),
+      explain: (error, { first }) => explainedBySize(error, model.sizeStep, request, first !== undefined),
     });
   }
 }

@@ -47,6 +47,8 @@ export interface LaneOptions {
   readonly isDecodeCongested: () => boolean;
   /** Called with the samples that have made a step, before those that are done leave. */
   readonly onStepped?: (samples: readonly LaneSample[]) => void;
+  /** What a caller is told of a run that failed with this sample alone. */
+  readonly explain?: (error: LehrError, sample: LaneSample) => LehrError;
 }
 
 export class Lane implements TurnTaker {
@@ -165,7 +167,7 @@ export class Lane implements TurnTaker {
       onSplit: (part, { code }) => {
         if (code === 'out-of-memory') cap.limit(Math.floor(rowsOf(part) / 2));
       },
-      onFailed: (sample, error) => this.#fail(sample, error),
+      onFailed: (sample, error) => this.#fail(sample, this.#options.explain?.(error, sample) ?? error),
     });
     for (const { part, predictions } of made) {
       let at = 0;

@@ -2,8 +2,9 @@
 import { isPlainUpscaler, LehrError } from '@lehr/shared';
 import type { DiffusionSample, SecondPass } from '../../protocol/messages.ts';
 import { resizePixels, resizeValues } from '../../values/resize.ts';
-import { type DiffusionModel, refuseOtherSize } from '../folder/diffusion-folder.ts';
+import type { DiffusionModel } from '../folder/diffusion-folder.ts';
 import { encoderOf } from '../folder/open-picture-input.ts';
+import { refuseOtherSize } from '../folder/picture-sizes.ts';
 import { encodeLatent } from '../latent-file.ts';
 import { checkRun } from '../samplers/index.ts';
 import type { LaneSample } from './lane-sample.ts';
