@@ -90,14 +90,16 @@ const FLEET: readonly Alert[] = [
     alert: 'LehrNoWorker',
     expr:
       'max by (model, version) (lehr_queue_jobs{state="queued"}) > 0 unless on (model, version) ' +
-      '(max by (model, version) (lehr_workers{draining="false"}) > 0)',
+      '((max by (model, version) (lehr_workers{draining="false"}) > 0) or (max by (model, version) (lehr_model_paused) == 1))',
     for: '5m',
     severity: 'page',
     summary: '{{ $value }} jobs wait for {{ $labels.model }}@{{ $labels.version }}, and no worker serves it.',
   },
   {
     alert: 'LehrQueueStands',
-    expr: 'max by (model, version) (lehr_queue_oldest_job_age_seconds) > 1800',
+    expr:
+      'max by (model, version) (lehr_queue_oldest_job_age_seconds) > 1800 unless on (model, version) ' +
+      '(max by (model, version) (lehr_model_paused) == 1)',
     for: '5m',
     severity: 'ticket',
     summary:

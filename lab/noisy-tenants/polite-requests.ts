@@ -175,6 +175,20 @@ const KEYS: readonly PoliteRequest[] = [
   { operation: 'revokeKey', method: 'DELETE', path: '/v1/keys/__new_key__', statuses: [204], isAdmin: true },
 ];
 
+/** Of a model that there is not: a pause would stop the jobs that are measured. */
+const PAUSES: readonly PoliteRequest[] = [
+  { ...get('listPauses', '/v1/pauses'), isAdmin: true },
+  {
+    operation: 'pauseModel',
+    method: 'PUT',
+    path: '/v1/pauses/none',
+    body: {},
+    statuses: [404],
+    isAdmin: true,
+  },
+  { operation: 'resumeModel', method: 'DELETE', path: '/v1/pauses/none', statuses: [404], isAdmin: true },
+];
+
 /** The installation has one version of each model: a rollout of it is refused, and there is none to change. */
 const ROLLOUTS: readonly PoliteRequest[] = [
   { ...get('listRollouts', '/v1/rollouts'), isAdmin: true },
@@ -205,4 +219,5 @@ export const POLITE_REQUESTS: readonly PoliteRequest[] = [
   ...REST,
   ...KEYS,
   ...ROLLOUTS,
+  ...PAUSES,
 ];

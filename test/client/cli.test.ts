@@ -516,10 +516,10 @@ describe('A wrong call of lehr', () => {
 
   test('The help text of every command explains every option', async () => {
     const all = await runLehr(['--help']);
-    const names = [...all.stdout.matchAll(/^ {2}lehr ((?:keys |(?:jobs|models) (?=[a-z]))?[a-z]+)/gm)].map(
-      ([, name]) => name,
-    );
-    expect(names).toHaveLength(35);
+    const names = [
+      ...all.stdout.matchAll(/^ {2}lehr ((?:keys |(?:jobs|models|queues) (?=[a-z]))?[a-z]+)/gm),
+    ].map(([, name]) => name);
+    expect(names).toHaveLength(37);
     const helps = await Promise.all(names.map((name) => runLehr([...name.split(' '), '--help'])));
     for (const [i, { code, stdout, stderr }] of helps.entries()) {
       expect({ code, stderr }).toEqual({ code: 0, stderr: '' });

@@ -12,6 +12,7 @@ import { settingsOf } from '../../apps/api/src/base/env.ts';
 import { OpenAiErrorSchema } from '../../apps/api/src/dialects/openai/errors.ts';
 import { ExpectedWorkers } from '../../apps/api/src/fleet/expected-workers.ts';
 import { FleetView } from '../../apps/api/src/fleet/fleet-view.ts';
+import { PauseStore } from '../../apps/api/src/fleet/pause-store.ts';
 import { PoolScaler } from '../../apps/api/src/fleet/pool-scaler.ts';
 import { Channels } from '../../apps/api/src/follow/channels.ts';
 import { EventFeeds } from '../../apps/api/src/follow/event-feed.ts';
@@ -187,6 +188,7 @@ export async function apiWorld(url: string, changes: Partial<ApiParts> = {}): Pr
     keyStore,
     audit,
     rollouts: new RolloutStore({ redis, keys, audit, clock }),
+    pauses: new PauseStore({ redis, keys, audit, clock }),
     webhooks: openWebhooks(redis, {
       keys,
       audit,

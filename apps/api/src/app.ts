@@ -41,6 +41,7 @@ import { keyRoutes } from './routes/keys.ts';
 import { metricsRoute } from './routes/metrics.ts';
 import { objectsRoute } from './routes/objects.ts';
 import { chartsRoute, operationsApiRoutes } from './routes/operations.ts';
+import { pauseRoutes } from './routes/pauses.ts';
 import { activityRoute, queuesRoute, scaleRoute } from './routes/queues.ts';
 import { rolloutRoutes } from './routes/rollouts.ts';
 import { securityTxtRoute } from './routes/security-txt.ts';
@@ -74,6 +75,7 @@ export function createApp(parts: ApiParts, hasOperationsApp = false): Api {
   scaleRoute(app, parts);
   chartsRoute(app, parts);
   rolloutRoutes(app, parts);
+  pauseRoutes(app, parts);
   keyRoutes(app, parts);
   auditRoute(app, parts);
   operationsApiRoutes(app, parts);

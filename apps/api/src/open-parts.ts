@@ -22,6 +22,7 @@ import { SessionStore } from './access/session/session-store.ts';
 import { type ApiConfig, readPools, settingsOf } from './base/env.ts';
 import { ExpectedWorkers } from './fleet/expected-workers.ts';
 import { FleetView } from './fleet/fleet-view.ts';
+import { PauseStore } from './fleet/pause-store.ts';
 import { PoolScaler } from './fleet/pool-scaler.ts';
 import { Channels } from './follow/channels.ts';
 import { EventFeeds } from './follow/event-feed.ts';
@@ -109,6 +110,7 @@ export async function openParts(options: OpenOptions): Promise<ApiParts> {
       operatorUrl: config.LEHR_OPERATOR_WEBHOOK_URL,
       onChanged: ({ model, action }) => metrics.rolloutChanges.inc({ model, action }),
     }),
+    pauses: new PauseStore({ redis, keys, audit, clock }),
     ...admission,
     scaler: new PoolScaler({ redis, keys, pools, registry, fleet, backlog: admission.backlog, clock }),
     ...configured(config, linkSecret),

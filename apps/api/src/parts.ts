@@ -11,6 +11,7 @@ import type { Authenticator } from './access/auth/authenticator.ts';
 import type { KeyStore } from './access/auth/key-store.ts';
 import type { SessionStore } from './access/session/session-store.ts';
 import type { FleetView } from './fleet/fleet-view.ts';
+import type { PauseStore } from './fleet/pause-store.ts';
 import type { PoolScaler } from './fleet/pool-scaler.ts';
 import type { Channels } from './follow/channels.ts';
 import type { EventFeeds } from './follow/event-feed.ts';
@@ -109,6 +110,7 @@ export interface JobParts extends AdmitParts {
   readonly largeAnswers: LargeAnswers;
   readonly tenantUsage: TenantUsage;
   readonly rollouts: RolloutStore;
+  readonly pauses: PauseStore;
   readonly webhooks: WebhookParts;
 }
 

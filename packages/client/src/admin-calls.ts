@@ -1,4 +1,4 @@
-/** The calls that need a key with the scope `admin`, but for the audit log: keys, readings of operators, rollouts. */
+/** The calls that need a key with the scope `admin`, but for the audit log: keys, readings of operators, rollouts, pauses. */
 import type { CallOptions, Transport } from './transport.ts';
 import type {
   DeadLetters,
@@ -6,6 +6,8 @@ import type {
   KeyChange,
   KeyRequest,
   NewKey,
+  Pause,
+  PauseRequest,
   Rollout,
   RolloutChange,
   RolloutRequest,
@@ -84,6 +86,28 @@ export const rolloutCalls = (transport: Transport) => ({
     await transport.call(
       'delete',
       '/v1/rollouts/{model}',
+      { path: { model } },
+      { idempotent: true, notFoundIsSuccess: true, signal },
+    );
+  },
+});
+
+export type PauseCalls = ReturnType<typeof pauseCalls>;
+
+/** `model` is a name, `name@version`, or `*` for all models. */
+export const pauseCalls = (transport: Transport) => ({
+  list: async ({ signal }: CallOptions = {}): Promise<readonly Pause[]> =>
+    (await transport.call('get', '/v1/pauses', {}, { idempotent: true, signal })).data,
+
+  /** From then on no worker claims a job of it. */
+  set: (model: string, body: PauseRequest, { signal }: CallOptions = {}): Promise<Pause> =>
+    transport.call('put', '/v1/pauses/{model}', { path: { model }, body }, { idempotent: true, signal }),
+
+  /** Resumes it. */
+  end: async (model: string, { signal }: CallOptions = {}): Promise<void> => {
+    await transport.call(
+      'delete',
+      '/v1/pauses/{model}',
       { path: { model } },
       { idempotent: true, notFoundIsSuccess: true, signal },
     );

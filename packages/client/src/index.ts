@@ -44,6 +44,8 @@ export type {
   Model,
   NewKey,
   NodeState,
+  Pause,
+  PauseRequest,
   PictureTransformInput,
   Preview,
   Progress,

@@ -4,6 +4,8 @@ import {
   keyCalls,
   type OperationCalls,
   operationCalls,
+  type PauseCalls,
+  pauseCalls,
   type RolloutCalls,
   rolloutCalls,
 } from './admin-calls.ts';
@@ -52,6 +54,7 @@ export class Lehr {
   readonly operations: OperationCalls;
   /** Which version of a model its jobs get while a new one is tried. Needs a key with the scope `admin`. */
   readonly rollouts: RolloutCalls;
+  readonly pauses: PauseCalls;
 
   constructor(options: LehrOptions) {
     const { maxRetries = RETRY_POLICY.maxRetries, maxRetryAfterMs = RETRY_POLICY.maxRetryAfterMs } = options;
@@ -66,6 +69,7 @@ export class Lehr {
     this.keys = keyCalls(this.#transport);
     this.operations = operationCalls(this.#transport);
     this.rollouts = rolloutCalls(this.#transport);
+    this.pauses = pauseCalls(this.#transport);
   }
 
   /**

@@ -373,6 +373,47 @@ export interface paths {
         readonly patch: operations["changeRollout"];
         readonly trace?: never;
     };
+    readonly "/v1/pauses": {
+        readonly parameters: {
+            readonly query?: never;
+            readonly header?: never;
+            readonly path?: never;
+            readonly cookie?: never;
+        };
+        /** List what is paused */
+        readonly get: operations["listPauses"];
+        readonly put?: never;
+        readonly post?: never;
+        readonly delete?: never;
+        readonly options?: never;
+        readonly head?: never;
+        readonly patch?: never;
+        readonly trace?: never;
+    };
+    readonly "/v1/pauses/{model}": {
+        readonly parameters: {
+            readonly query?: never;
+            readonly header?: never;
+            readonly path?: never;
+            readonly cookie?: never;
+        };
+        readonly get?: never;
+        /**
+         * Pause a model, a version, or all
+         * @description From this answer on no worker claims a job of it. Jobs that run end, or go back to their queues with `now`. Waiting jobs keep their places and their deadlines. Whether new jobs are refused takes effect on every API process within two seconds.
+         */
+        readonly put: operations["pauseModel"];
+        readonly post?: never;
+        /**
+         * Resume what was paused
+         * @description Pauses are counted apart: a version stays paused while its model, or everything, is.
+         */
+        readonly delete: operations["resumeModel"];
+        readonly options?: never;
+        readonly head?: never;
+        readonly patch?: never;
+        readonly trace?: never;
+    };
     readonly "/v1/keys": {
         readonly parameters: {
             readonly query?: never;
@@ -1952,6 +1993,8 @@ export interface components {
                  * @enum {string}
                  */
                 readonly breaker: "closed" | "partly-open" | "open";
+                /** @description Whether no job of it is claimed, because an operator has paused it. */
+                readonly paused: boolean;
                 /** @description Why a live worker cannot open the model; null when all that should serve it do. */
                 readonly problem: string | null;
                 /** @description Live workers that do not have the model loaded and load it when jobs wait, because they have a memory budget. */
@@ -1995,6 +2038,8 @@ export interface components {
              * @enum {string}
              */
             readonly breaker: "closed" | "partly-open" | "open";
+            /** @description Whether no job of it is claimed, because an operator has paused it. */
+            readonly paused: boolean;
             /** @description The running batches of the group. */
             readonly lanes: readonly {
                 /** @description With a key of the scope `admin`, it starts with the host name of the worker. */
@@ -2078,6 +2123,8 @@ export interface components {
                         readonly width: number;
                         readonly height: number;
                     } | null;
+                    /** @description Whether none of these jobs is claimed, because an operator has paused the model. */
+                    readonly paused: boolean;
                     readonly jobs: {
                         readonly interactive: number;
                         readonly standard: number;
@@ -2299,6 +2346,44 @@ export interface components {
             /** @description The id of the rollout that is meant: the request is refused when the model has another one by now. Left out: the one that it has. */
             readonly rollout?: string | undefined;
         };
+        readonly PauseList: {
+            /** @enum {string} */
+            readonly object: "list";
+            readonly data: readonly components["schemas"]["Pause"][];
+        };
+        readonly Pause: {
+            /** @enum {string} */
+            readonly object: "pause";
+            /** @description `name`, `name@version`, or `*` for all models. */
+            readonly model: string;
+            /**
+             * @description What becomes of new jobs: `accepted` ones wait, within the limits of their callers; `refused` ones get 503 `unavailable`.
+             * @enum {string}
+             */
+            readonly submissions: "accepted" | "refused";
+            readonly now: boolean;
+            /** @description Why, for people. */
+            readonly reason: string | null;
+            /** Format: date-time */
+            readonly at: string;
+            /** @description The id of the key; `root` is the configured key. */
+            readonly by: string;
+        };
+        readonly PauseRequest: {
+            /**
+             * @description What becomes of new jobs: `accepted` ones wait, within the limits of their callers; `refused` ones get 503 `unavailable`.
+             * @default accepted
+             * @enum {string}
+             */
+            readonly submissions?: ("accepted" | "refused") | undefined;
+            /**
+             * @description What runs goes back to its queue too, with a checkpoint where one can be kept. Else it runs to its end.
+             * @default false
+             */
+            readonly now?: boolean | undefined;
+            /** @description Why, for people. */
+            readonly reason?: string | undefined;
+        };
         readonly NewKey: {
             readonly id: string;
             /** @enum {string} */
@@ -2497,12 +2582,12 @@ export interface components {
         };
         readonly AuditEntry: {
             /** @enum {string} */
-            readonly action: "key.created" | "key.changed" | "key.revoked" | "webhook-secret.created" | "webhook-secret.shown" | "webhook-secret.rotated" | "admin.refused" | "session.created" | "session.ended" | "session.refused" | "rollout.deployed" | "rollout.changed" | "rollout.paused" | "rollout.resumed" | "rollout.promoted" | "rollout.rolled-back" | "rollout.removed";
+            readonly action: "key.created" | "key.changed" | "key.revoked" | "webhook-secret.created" | "webhook-secret.shown" | "webhook-secret.rotated" | "admin.refused" | "session.created" | "session.ended" | "session.refused" | "rollout.deployed" | "rollout.changed" | "rollout.paused" | "rollout.resumed" | "rollout.promoted" | "rollout.rolled-back" | "rollout.removed" | "pause.set" | "pause.ended";
             /** @description The id of the key that made the request; `root` is the configured key, and `lehr` what Lehr decided about a rollout. Null: a request without a known key, or Lehr itself. */
             readonly actor: string | null;
             /** @description The tenant that the action is about; null when it is about none. */
             readonly tenant: string | null;
-            /** @description The id of the key that was created, changed or revoked, or that a session is of; the model of a rollout. */
+            /** @description The id of the key that was created, changed or revoked, or that a session is of; the model of a rollout, or what was paused. */
             readonly target: string | null;
             /** @description The IP address that the request came from, as the API saw it. */
             readonly address: string | null;
@@ -4878,6 +4963,272 @@ export interface operations {
             };
         };
     };
+    readonly listPauses: {
+        readonly parameters: {
+            readonly query?: never;
+            readonly header?: never;
+            readonly path?: never;
+            readonly cookie?: never;
+        };
+        readonly requestBody?: never;
+        readonly responses: {
+            /** @description All pauses. */
+            readonly 200: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/json": components["schemas"]["PauseList"];
+                };
+            };
+            /** @description Invalid request (`invalid-request`) */
+            readonly 400: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not authenticated (`unauthenticated`) */
+            readonly 401: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not allowed (`forbidden`) */
+            readonly 403: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Internal error (`internal`) */
+            readonly 500: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Temporarily unavailable (`unavailable`) */
+            readonly 503: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    readonly pauseModel: {
+        readonly parameters: {
+            readonly query?: never;
+            readonly header?: never;
+            readonly path: {
+                /** @description `name` for all of its versions, `name@version`, or `*` for all models. */
+                readonly model: string;
+            };
+            readonly cookie?: never;
+        };
+        readonly requestBody: {
+            readonly content: {
+                readonly "application/json": components["schemas"]["PauseRequest"];
+            };
+        };
+        readonly responses: {
+            /** @description The pause. */
+            readonly 200: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/json": components["schemas"]["Pause"];
+                };
+            };
+            /** @description Invalid request (`invalid-request`) */
+            readonly 400: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not authenticated (`unauthenticated`) */
+            readonly 401: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not allowed (`forbidden`) */
+            readonly 403: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Model not found (`model-not-found`) */
+            readonly 404: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Upload too slow (`too-slow`) */
+            readonly 408: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too large (`too-large`) */
+            readonly 413: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unsupported media type (`unsupported-media`) */
+            readonly 415: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Invalid input (`invalid-input`) */
+            readonly 422: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Internal error (`internal`) */
+            readonly 500: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Overloaded (`overloaded`), Temporarily unavailable (`unavailable`) */
+            readonly 503: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    readonly resumeModel: {
+        readonly parameters: {
+            readonly query?: never;
+            readonly header?: never;
+            readonly path: {
+                /** @description `name` for all of its versions, `name@version`, or `*` for all models. */
+                readonly model: string;
+            };
+            readonly cookie?: never;
+        };
+        readonly requestBody?: never;
+        readonly responses: {
+            /** @description This pause is over. */
+            readonly 204: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Invalid request (`invalid-request`) */
+            readonly 400: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not authenticated (`unauthenticated`) */
+            readonly 401: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not allowed (`forbidden`) */
+            readonly 403: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found (`not-found`) */
+            readonly 404: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too large (`too-large`) */
+            readonly 413: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Internal error (`internal`) */
+            readonly 500: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Temporarily unavailable (`unavailable`) */
+            readonly 503: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
     readonly listKeys: {
         readonly parameters: {
             readonly query?: never;
@@ -5254,7 +5605,7 @@ export interface operations {
             readonly query?: {
                 /** @description Entries about this tenant. */
                 readonly tenant?: string;
-                readonly action?: "key.created" | "key.changed" | "key.revoked" | "webhook-secret.created" | "webhook-secret.shown" | "webhook-secret.rotated" | "admin.refused" | "session.created" | "session.ended" | "session.refused" | "rollout.deployed" | "rollout.changed" | "rollout.paused" | "rollout.resumed" | "rollout.promoted" | "rollout.rolled-back" | "rollout.removed";
+                readonly action?: "key.created" | "key.changed" | "key.revoked" | "webhook-secret.created" | "webhook-secret.shown" | "webhook-secret.rotated" | "admin.refused" | "session.created" | "session.ended" | "session.refused" | "rollout.deployed" | "rollout.changed" | "rollout.paused" | "rollout.resumed" | "rollout.promoted" | "rollout.rolled-back" | "rollout.removed" | "pause.set" | "pause.ended";
                 readonly limit?: number;
                 /** @description `next_cursor` of the previous page. */
                 readonly cursor?: string;

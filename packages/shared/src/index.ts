@@ -89,6 +89,7 @@ export * from './contracts/job-request.ts';
 export * from './contracts/media-source.ts';
 export * from './contracts/model.ts';
 export * from './contracts/operations.ts';
+export * from './contracts/pause.ts';
 export { type Expand, editStrength, MASK_FILLS, type MaskFill } from './contracts/picture-edit.ts';
 export * from './contracts/picture-transform.ts';
 export * from './contracts/problem.ts';

@@ -7,6 +7,7 @@ import {
   type Clock,
   formatModelRef,
   type Group,
+  type Pause,
   parseGroupQueueName,
   type RunningReport,
   readFleet,
@@ -14,7 +15,14 @@ import {
   type TenantId,
   type WorkerStatus,
 } from '@lehr/shared';
-import { type GroupQueues, readOwnWaiting, readWaitingLines, type WaitingLines } from '@lehr/shared/queue';
+import {
+  type GroupQueues,
+  pauseOf,
+  readOwnWaiting,
+  readPauses,
+  readWaitingLines,
+  type WaitingLines,
+} from '@lehr/shared/queue';
 import type { Keys, Redis } from '@lehr/shared/redis';
 import { Recent } from '../base/recent.ts';
 import { forTenants } from './fleet-view.ts';
@@ -32,6 +40,7 @@ interface Reading {
   readonly at: number;
   readonly workers: readonly { readonly status: WorkerStatus; readonly running: RunningReport | undefined }[];
   readonly waiting: WaitingLines;
+  readonly pauses: readonly Pause[];
   /** Answers already made from it, by viewer. */
   readonly answers: Map<string, Promise<Activity>>;
 }
@@ -60,19 +69,20 @@ export class ActivityView {
   }
 
   async #read(): Promise<Reading> {
-    const [fleet, waiting] = await Promise.all([
+    const [fleet, waiting, pauses] = await Promise.all([
       readFleet(this.#redis, this.#keys),
       readWaitingLines(this.#redis, this.#keys, this.#queues, { maxLines: MAX_LINES, maxNext: MAX_NEXT }),
+      readPauses(this.#redis, this.#keys),
     ]);
     const ids = fleet.map(({ id }) => id);
     const running = await readRunning(this.#redis, this.#keys, ids);
     const workers = fleet
       .map((status, i) => ({ status, running: running[i] }))
       .sort((a, b) => (a.status.id < b.status.id ? -1 : 1));
-    return { at: this.#clock.now(), workers, waiting, answers: new Map() };
+    return { at: this.#clock.now(), workers, waiting, pauses, answers: new Map() };
   }
 
-  async #present({ at, workers, waiting }: Reading, { tenant, isAdmin }: Viewer): Promise<Activity> {
+  async #present({ at, workers, waiting, pauses }: Reading, { tenant, isAdmin }: Viewer): Promise<Activity> {
     const heads = waiting.lines.flatMap(({ next }) => next.map(({ id }) => id));
     const own = await readOwnWaiting(this.#redis, this.#keys, tenant, heads);
     const shown = workers.map((worker) =>
@@ -89,7 +99,9 @@ export class ActivityView {
         queues: waiting.lines.flatMap(({ queue, jobs, next }) => {
           const facts = groupFacts(parseGroupQueueName(queue));
           const line = next.map(({ id, priority }) => ({ priority, own: own.ids.has(id) }));
-          return facts ? [{ queue, ...facts, jobs, next: line }] : [];
+          if (!facts) return [];
+          const paused = pauseOf(pauses, facts.model) !== undefined;
+          return [{ queue, ...facts, paused, jobs, next: line }];
         }),
         more_queues: waiting.more,
       },

@@ -4,7 +4,7 @@
  */
 import type { Clock, PriorityClass, WorkerStatus } from '@lehr/shared';
 import { formatModelRef, MAX_LANES, PRIORITY_CLASSES, parseGroupQueueName } from '@lehr/shared';
-import { type GroupLoads, readLoads } from '@lehr/shared/queue';
+import { type GroupLoads, pauseOf, readLoads, readPauses } from '@lehr/shared/queue';
 import type { Keys, Redis } from '@lehr/shared/redis';
 import { Recent } from '../base/recent.ts';
 import { fleetIndex } from './fleet-index.ts';
@@ -35,7 +35,7 @@ export class Backlog {
 
   constructor(redis: Redis, keys: Keys, fleet: FleetView, clock: Clock) {
     this.#fleet = fleet;
-    this.#loads = new Recent(() => readLoads(redis, keys), TTL_MS, clock, STALE_MS);
+    this.#loads = new Recent(() => readClaimable(redis, keys), TTL_MS, clock, STALE_MS);
   }
 
   /** `model` is `name@version`. */
@@ -51,7 +51,7 @@ export class Backlog {
     return ahead;
   }
 
-  /** The loads of all groups. */
+  /** The loads of all groups that are not paused. */
   loads(): Promise<GroupLoads> {
     return this.#loads.get();
   }
@@ -66,6 +66,18 @@ export class Backlog {
     };
     return { interactive: wait('interactive'), standard: wait('standard'), bulk: wait('bulk') };
   }
+}
+
+/** Without what is paused: no other job waits for it, and no worker is wanted for it. */
+async function readClaimable(redis: Redis, keys: Keys): Promise<GroupLoads> {
+  const [loads, pauses] = await Promise.all([readLoads(redis, keys), readPauses(redis, keys)]);
+  if (pauses.length === 0) return loads;
+  return new Map(
+    [...loads].filter(([queue]) => {
+      const group = parseGroupQueueName(queue);
+      return group === undefined || !pauseOf(pauses, formatModelRef(group.model));
+    }),
+  );
 }
 
 /** The pure part of `Backlog.ahead`. */

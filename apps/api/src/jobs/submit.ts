@@ -16,6 +16,7 @@ import type { Caller } from '../access/auth/authenticator.ts';
 import { payerOf, type Quota } from '../access/quotas.ts';
 import { refusal } from '../base/field-problems.ts';
 import type { FleetView } from '../fleet/fleet-view.ts';
+import type { PauseStore } from '../fleet/pause-store.ts';
 import type { RolloutStore } from '../rollouts/rollout-store.ts';
 import { type Hook, hookFields } from '../webhooks/hook.ts';
 import type { WebhookParts } from '../webhooks/parts.ts';
@@ -35,6 +36,7 @@ export interface SubmitParts extends AdmitParts, ResolveParts, AttachmentParts {
   readonly queues: GroupQueues;
   readonly fleet: FleetView;
   readonly rollouts: Pick<RolloutStore, 'recent'>;
+  readonly pauses: Pick<PauseStore, 'checkOpen'>;
   /** Learns that a request took over the job of an unanswered one. */
   readonly unanswered: Unanswered;
   readonly webhooks: Pick<WebhookParts, 'egress'>;
@@ -67,7 +69,7 @@ export interface Submission {
 }
 
 /**
- * Throws `model-not-found`, `invalid-input` and what admitJob throws before anything is stored. After `unavailable` the job may or
+ * Throws `model-not-found`, `invalid-input`, `unavailable` for a paused model, and what admitJob throws before anything is stored. After `unavailable` the job may or
  * may not be stored: the connection to Redis broke on the way.
  */
 export async function submitJob(
@@ -133,6 +135,7 @@ async function priceJob(
   const { deadline_s, metadata } = request;
   const priority = priorityOf(request.priority, limits);
   const { attachments, ...resolved } = await resolve(parts, caller, id, request, inlineAudio);
+  await parts.pauses.checkOpen((resolved.workflow?.nodes ?? [resolved]).map(({ model }) => model));
   const job = {
     id,
     tenant,

@@ -3,7 +3,7 @@
  * metrics come from the API and not from workers, because a scaler must see them while there is no worker.
  */
 import { type Metrics, parseGroupQueueName, type Registry, type Scale } from '@lehr/shared';
-import { type GroupDepth, readDepths } from '@lehr/shared/queue';
+import { type GroupDepth, pauseOf, readDepths } from '@lehr/shared/queue';
 import { UnreadableList } from '@lehr/shared/records';
 import { droppedCommands, memoryShare } from '@lehr/shared/redis';
 import { serving } from '../fleet/fleet-view.ts';
@@ -21,36 +21,48 @@ export function metricsRoute(app: Api, parts: ApiParts): void {
 /** Sets the gauges that are read at each scrape. Without Redis they are absent, because zero would be wrong. */
 async function refresh(parts: ApiParts): Promise<void> {
   const { redis, keys, queues, fleet, metrics, registry, webhooks, log } = parts;
-  const { queueJobs, queueOldestJobAge, workers, webhooksPending, unreadable } = metrics;
+  const { queueJobs, queueOldestJobAge, modelPaused, workers, webhooksPending, unreadable } = metrics;
   const { redisMemory, redisDropped, redisLatency } = metrics;
   const { scaleDesired, scaleWorkers, scaleWaiting, scaleStart } = metrics;
   metrics.heldRequests.set(parts.waits.size);
   metrics.waitingRequests.set(parts.activeRequests.waiting);
   metrics.eventStreams.set(parts.feeds.size);
   metrics.modelsFileProblem.set(parts.modelsProblem() === undefined ? 0 : 1);
-  for (const gauge of [queueJobs, queueOldestJobAge, workers, webhooksPending]) gauge.reset();
+  for (const gauge of [queueJobs, queueOldestJobAge, modelPaused, workers, webhooksPending]) gauge.reset();
   // A gauge without labels is 0 after `reset`, and absent after `remove`.
   for (const gauge of [redisMemory, redisDropped, redisLatency, unreadable]) gauge.remove();
   for (const gauge of [scaleDesired, scaleWorkers, scaleWaiting, scaleStart]) gauge.reset();
   showRollouts(metrics, []);
   try {
     // All is read before the first gauge is set: another scrape could reset the gauges between two readings.
-    const [depths, reports, { outbox, undelivered }, memory, dropped, listed, scales, rollouts, latencyMs] =
-      await Promise.all([
-        readDepths(redis, keys, queues),
-        fleet.workers(),
-        webhooks.deliveries.counts(),
-        memoryShare(redis),
-        droppedCommands(redis),
-        new UnreadableList(redis, keys).count(),
-        readScales(parts),
-        readRollouts(parts.rollouts),
-        pingMs(parts),
-      ]);
+    const [
+      depths,
+      reports,
+      { outbox, undelivered },
+      memory,
+      dropped,
+      listed,
+      scales,
+      rollouts,
+      pauses,
+      latencyMs,
+    ] = await Promise.all([
+      readDepths(redis, keys, queues),
+      fleet.workers(),
+      webhooks.deliveries.counts(),
+      memoryShare(redis),
+      droppedCommands(redis),
+      new UnreadableList(redis, keys).count(),
+      readScales(parts),
+      readRollouts(parts.rollouts),
+      parts.pauses.list(),
+      pingMs(parts),
+    ]);
     for (const { model, version, queued, running, oldestMs } of byModel(registry, depths)) {
       queueJobs.set({ model, version, state: 'queued' }, queued);
       queueJobs.set({ model, version, state: 'running' }, running);
       queueOldestJobAge.set({ model, version }, oldestMs / 1000);
+      modelPaused.set({ model, version }, pauseOf(pauses, `${model}@${version}`) ? 1 : 0);
       const all = reports.filter((worker) => worker.models.some(({ ref }) => ref === `${model}@${version}`));
       const taking = serving(reports, `${model}@${version}`).length;
       workers.set({ model, version, draining: 'false' }, taking);

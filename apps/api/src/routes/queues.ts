@@ -19,7 +19,7 @@ import {
   ScaleSchema,
   type WorkerStatus,
 } from '@lehr/shared';
-import { type GroupDepth, readDepths } from '@lehr/shared/queue';
+import { type GroupDepth, pauseOf, readDepths } from '@lehr/shared/queue';
 import { ActivityView } from '../fleet/activity.ts';
 import { fleetIndex } from '../fleet/fleet-index.ts';
 import { forTenants, serving } from '../fleet/fleet-view.ts';
@@ -90,22 +90,28 @@ const scaleOfPool = createRoute({
 export function queuesRoute(app: Api, parts: ApiParts): void {
   const { redis, keys, queues, backlog, maxWaitMs, registry } = parts;
   app.openapi(queueList, async (c) => {
-    const [depths, reports, loads] = await Promise.all([
+    const [depths, reports, loads, pauses] = await Promise.all([
       readDepths(redis, keys, queues),
       readFleet(redis, keys),
       readModelLoads(redis, keys),
+      parts.pauses.list(),
     ]);
+    const isPaused = (model: string): boolean => pauseOf(pauses, model) !== undefined;
     const workers = c.var.caller.scopes.has('admin') ? reports : reports.map(forTenants);
     const shown = await Promise.all(
       depths.map(async (depth) => {
         const group = parseGroupQueueName(depth.queue);
         if (!group) return [];
-        const waits = await backlog.waits(depth.queue, formatModelRef(group.model));
-        return [present(depth, group, workers, waits, maxWaitMs)];
+        const model = formatModelRef(group.model);
+        const waits = await backlog.waits(depth.queue, model);
+        return [{ ...present(depth, group, workers, waits, maxWaitMs), paused: isPaused(model) }];
       }),
     );
     const data = shown.flat();
-    const models = modelsOf(registry, data, workers, loads);
+    const models = modelsOf(registry, data, workers, loads).map((each) => ({
+      ...each,
+      paused: isPaused(each.model),
+    }));
     const quarantined = workers.flatMap(({ id, quarantined: reason }) =>
       reason === undefined ? [] : [{ worker: id, reason }],
     );
@@ -143,7 +149,7 @@ function present(
   fleet: readonly WorkerStatus[],
   waits: Record<PriorityClass, number>,
   maxWaitMs: number,
-): Queue {
+): Omit<Queue, 'paused'> {
   const model = formatModelRef(group.model);
   const workers = serving(fleet, model).length;
   const lanes = fleet.flatMap(({ id, lanes }) =>
@@ -180,10 +186,10 @@ function breakerOf(waits: Record<PriorityClass, number>, maxWaitMs: number): Bre
 
 function modelsOf(
   registry: Registry,
-  queues: readonly Queue[],
+  queues: readonly Pick<Queue, 'model' | 'breaker'>[],
   fleet: readonly WorkerStatus[],
   loads: ReadonlyMap<string, ModelLoad>,
-): QueueList['models'] {
+): Omit<QueueList['models'][number], 'paused'>[] {
   return registry.models.flatMap(({ name, versions }) =>
     versions.map(({ version }) => {
       const model = formatModelRef({ name, version });

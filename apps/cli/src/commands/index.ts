@@ -18,6 +18,7 @@ import { models } from './models/offered.ts';
 import { prepareModel } from './models/prepare.ts';
 import { pullModel } from './models/pull.ts';
 import { removeModel } from './models/remove.ts';
+import { pauseQueues, resumeQueues } from './pause.ts';
 import { queues } from './queues.ts';
 import { retryJobs } from './retry.ts';
 import {
@@ -64,6 +65,8 @@ export const COMMANDS: readonly Command[] = [
   forgetRollout,
   listRollouts,
   models,
+  pauseQueues,
+  resumeQueues,
   queues,
   fleet,
   createKey,

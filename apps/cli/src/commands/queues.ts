@@ -19,14 +19,14 @@ export const queues = defineCommand({
     terminal.out(
       tableOf(
         ['QUEUE', 'WAITING', 'RUNNING', 'OLDEST', 'WORKERS', 'WAIT', 'BREAKER'],
-        list.data.map(({ name, waiting, running, oldest_age_ms, workers, wait_ms, breaker }) => [
+        list.data.map(({ name, waiting, running, oldest_age_ms, workers, wait_ms, breaker, paused }) => [
           name,
           `${waiting}`,
           `${running}`,
           age(oldest_age_ms),
           `${workers}`,
           age(wait_ms?.standard),
-          breaker,
+          paused ? 'paused' : breaker,
         ]),
       ),
     );
@@ -34,10 +34,10 @@ export const queues = defineCommand({
     terminal.out(
       tableOf(
         ['MODEL', 'WORKERS', 'BREAKER', 'PROBLEM'],
-        list.models.map(({ model, workers, breaker, problem }) => [
+        list.models.map(({ model, workers, breaker, paused, problem }) => [
           model,
           `${workers}`,
-          breaker,
+          paused ? 'paused' : breaker,
           problem ?? '',
         ]),
       ),

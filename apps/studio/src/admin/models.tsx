@@ -18,7 +18,7 @@ const COLUMNS: readonly Column<Row>[] = [
   { name: words.workers, cell: ({ workers }) => workers, isNumber: true },
   { name: words.waiting, cell: ({ waiting }) => waiting, isNumber: true },
   { name: words.running, cell: ({ running }) => running, isNumber: true },
-  { name: words.accepts, cell: ({ breaker }) => words.breakers[breaker] },
+  { name: words.accepts, cell: ({ breaker, paused }) => (paused ? words.paused : words.breakers[breaker]) },
   {
     name: words.problem,
     cell: ({ problem }) => (problem === null ? texts.admin.none : <span class="fault">{problem}</span>),

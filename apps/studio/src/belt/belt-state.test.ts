@@ -47,6 +47,7 @@ test('A queue that waits without a lane has a separate belt', () => {
   const other = {
     ...QUEUE,
     queue: 'diffusion.a@1.96x96',
+    paused: false,
     jobs: { interactive: 0, standard: 1, bulk: 0 },
     next: [],
   };

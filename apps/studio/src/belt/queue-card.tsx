@@ -14,6 +14,7 @@ export function QueueCard({ belt }: { readonly belt: Belt }) {
     <section class="card queue" aria-label={name}>
       <h2 class="queue-name">
         {name} <span class="queue-task">{texts.belt.tasks[task]}</span>
+        {waiting?.paused && <span class="queue-paused">{texts.belt.paused}</span>}
       </h2>
       <div class="queue-body">
         <WaitingLine waiting={waiting} />

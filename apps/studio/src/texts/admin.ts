@@ -63,6 +63,7 @@ export const admin = {
     running: 'Running',
     accepts: 'Takes jobs',
     problem: 'Problem',
+    paused: 'paused: none is claimed',
     breakers: { closed: 'all', 'partly-open': 'urgent ones only', open: 'none' },
   },
   tenants: {

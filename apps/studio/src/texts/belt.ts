@@ -23,6 +23,7 @@ export const belt = {
   nameOf: (model: string, width?: number, height?: number) =>
     width === undefined ? model : `${model}, ${width} × ${height}`,
   tasks: { diffusion: 'Pictures', whisper: 'Speech', text: 'Texts', transform: 'Transformed pictures' },
+  paused: 'Paused by an operator',
   noneWaits: 'Nothing waits',
   noLane: 'Waits for a turn on a worker',
   idle: 'Nothing runs here now',

@@ -3,7 +3,15 @@
  * runs the jobs in between; it is reached only through `JobRunner`.
  */
 import { formatModelRef, type JobState, type LeaseToken, parseGroupQueueName } from '@lehr/shared';
-import { AttemptStore, Claimer, type GroupHead, Janitor, Leases, WorkflowRunner } from '@lehr/shared/queue';
+import {
+  AttemptStore,
+  Claimer,
+  type GroupHead,
+  Janitor,
+  Leases,
+  readPauses,
+  WorkflowRunner,
+} from '@lehr/shared/queue';
 import { JobFinisher } from './delivery/job-finisher.ts';
 import type { OutputStore } from './delivery/output-store.ts';
 import { Attempts } from './intake/attempts.ts';
@@ -151,6 +159,7 @@ export class QueueSide {
       onGroup: (queue) => this.#groups.add(queue) && this.#intake.look(),
       onRetired: (queue) => this.#forgetGroup(queue),
       onCancel: (job) => this.#attempts.cancel(job),
+      onPausedNow: (target) => this.#attempts.handBack(target),
       onReconnect: () => void this.#readMissed(),
     });
     await this.#groups.load();
@@ -216,12 +225,14 @@ export class QueueSide {
     this.#parts.queues.forget(queue);
   }
 
-  /** Groups and cancels that were announced while the connection was down. */
+  /** Groups, cancels and pauses that were announced while the connection was down. */
   async #readMissed(): Promise<void> {
     await this.reloadGroups();
     // After a failure the next reconnect reads.
     const canceled = await this.#parts.records.cancelRequested(this.#leases.jobs).catch(() => []);
     for (const job of canceled) this.#attempts.cancel(job);
+    const pauses = await readPauses(this.#parts.commands, this.#parts.keys).catch(() => []);
+    for (const { model, now } of pauses) if (now) this.#attempts.handBack(model);
   }
 
   /** Finds groups that were announced meanwhile, and those of models that were opened since. */

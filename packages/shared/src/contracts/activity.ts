@@ -53,6 +53,9 @@ const WaitingQueueSchema = z.object({
   task: z.enum(TASKS),
   model: z.string(),
   size: z.object({ width: count, height: count }).nullable(),
+  paused: z.boolean().meta({
+    description: 'Whether none of these jobs is claimed, because an operator has paused the model.',
+  }),
   jobs: z.object({ interactive: count, standard: count, bulk: count }),
   next: z
     .array(z.object({ priority: z.enum(PRIORITY_CLASSES), own: z.boolean() }))

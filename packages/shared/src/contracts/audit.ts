@@ -19,6 +19,8 @@ export const AUDIT_ACTIONS = [
   'rollout.promoted',
   'rollout.rolled-back',
   'rollout.removed',
+  'pause.set',
+  'pause.ended',
 ] as const;
 export type AuditAction = (typeof AUDIT_ACTIONS)[number];
 
@@ -36,7 +38,7 @@ export const AuditFactsSchema = z.object({
   }),
   target: z.string().nullable().meta({
     description:
-      'The id of the key that was created, changed or revoked, or that a session is of; the model of a rollout.',
+      'The id of the key that was created, changed or revoked, or that a session is of; the model of a rollout, or what was paused.',
     example: '4fZk09Qa',
   }),
   address: z.string().nullable().meta({

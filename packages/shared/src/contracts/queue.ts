@@ -19,6 +19,10 @@ const breaker = z.enum(BREAKER_STATES).meta({
     'job is refused with 503 when it would wait longer than LEHR_MAX_WAIT_S.',
 });
 
+const paused = z
+  .boolean()
+  .meta({ description: 'Whether no job of it is claimed, because an operator has paused it.' });
+
 export const QueueSchema = z
   .object({
     name: z.string().meta({ example: 'diffusion.tiny-diffusion@1.64x64' }),
@@ -35,6 +39,7 @@ export const QueueSchema = z
       .nullable()
       .meta({ description: 'Estimated wait of a new job of each class; null without workers.' }),
     breaker,
+    paused,
     lanes: z
       .array(
         z.object({
@@ -62,6 +67,7 @@ export const QueueListSchema = z
           model: z.string(),
           workers: z.int().nonnegative(),
           breaker,
+          paused,
           problem: z.string().nullable().meta({
             description: 'Why a live worker cannot open the model; null when all that should serve it do.',
           }),

@@ -35,6 +35,7 @@ export {
   reviewUnreadable,
 } from './janitor.ts';
 export { Leases, type LeasesOptions } from './leases.ts';
+export { isPausedBy, pauseOf, readPauses, SET_PAUSE_LUA } from './pauses.ts';
 export { expireOverdue, requeueLost } from './reconciler.ts';
 export { BUDGET_LUA, type Repriced, Repricer } from './reprice.ts';
 export { GROUP_IDLE_MS, retireIdleGroups } from './retire.ts';

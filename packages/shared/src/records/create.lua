@@ -19,7 +19,7 @@ local function store(id, fields)
   if fields.workflow then
     redis.call('ZADD', prefix .. ':workflows', now, id)
   else
-    list_group(fields.queue)
+    list_group(fields.queue, fields.model)
   end
   shift_load(fields.queue, fields.priority, fields.tenant, fields.model, fields.cost, 1)
   announce(id, 'queued', 1, EVENT.create, nil, fields.hook_events)

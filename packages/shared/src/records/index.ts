@@ -51,6 +51,7 @@ export {
   type Created,
   encodeMove,
   type FoundRecords,
+  IS_PAUSED_LUA,
   type Move,
   PLANNED_LUA,
   type RecordChanges,

@@ -100,8 +100,9 @@ local function append(flat, ...)
 end
 
 -- Lists a group queue that gets a job. One that was idle may have been retired (queue/retire.lua).
-local function list_group(queue)
+local function list_group(queue, model)
   if redis.call('SADD', prefix .. ':groups', queue) == 0 then return end
+  if is_paused(prefix .. ':pauses', model) then redis.call('HSET', prefix .. ':' .. queue .. ':meta', 'paused', '1') end
   redis.call('ZADD', prefix .. ':group-looks', now, queue)
   redis.call('PUBLISH', prefix .. ':groups', queue)
 end

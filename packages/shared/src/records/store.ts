@@ -35,10 +35,13 @@ const MOVES_LUA = Object.entries(MOVES)
       `${move} = { from = { ${from.map((state) => `${state} = true`)} }, to = '${to}' }`,
   )
   .join(', ');
+/** The function `is_paused`. */
+export const IS_PAUSED_LUA = readFileSync(new URL('./is-paused.lua', import.meta.url), 'utf8');
 /** Functions for scripts that plan the nodes of workflows. */
 export const PLANNED_LUA = readFileSync(new URL('./planned.lua', import.meta.url), 'utf8');
 /** The function that makes a record, for scripts with KEYS and ARGV as in transition.lua. */
 export const CREATE_LUA = [
+  IS_PAUSED_LUA,
   PLANNED_LUA,
   readFileSync(new URL('./move-effects.lua', import.meta.url), 'utf8'),
   readFileSync(new URL('./create.lua', import.meta.url), 'utf8'),

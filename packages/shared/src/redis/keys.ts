@@ -45,6 +45,8 @@ export interface Keys {
   readonly groupLooks: string;
   /** Channel: this group queue was retired. */
   readonly retiredGroups: string;
+  /** What is paused, by name, `name@version` or `*`: a hash. Also the channel on which workers learn that they must hand its jobs back. */
+  readonly pauses: string;
   /** Group queues that a tenant has used recently, by its latest admission. */
   groupsOf(tenant: TenantId): string;
   /** Estimated engine ms of the waiting jobs of a group, by priority class. */
@@ -193,6 +195,7 @@ export function keysOf(namespace: string): Keys {
     waiting: (model) => `${prefix}:waiting:${model}`,
     groupLooks: `${prefix}:group-looks`,
     retiredGroups: `${prefix}:groups:retired`,
+    pauses: `${prefix}:pauses`,
     groupsOf: (tenant) => `${prefix}:groups-of:${tenant}`,
     load: (queue) => `${prefix}:load:${queue}`,
     loadOf: (tenant) => `${prefix}:load-of:${tenant}`,

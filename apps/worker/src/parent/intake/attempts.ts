@@ -18,6 +18,7 @@ import {
   type Claim,
   firstScore,
   type GroupQueues,
+  isPausedBy,
   type Leases,
   type Started,
   type WorkflowRunner,
@@ -71,8 +72,8 @@ export class Attempts {
   #jobEnded: (() => void) | undefined;
   /** Fewer after a claim of jobs that were started before. */
   #claimAtOnce = Number.POSITIVE_INFINITY;
-  /** While jobs are being claimed: those that were cancelled meanwhile. They may be among the claimed ones, whose ids are not known yet. */
-  #canceled: Set<JobId> | undefined;
+  /** While jobs are being claimed: what was cancelled or paused meanwhile. It may be among the claimed jobs, which are not known yet. */
+  #meanwhile: { readonly canceled: Set<JobId>; readonly paused: Set<string> } | undefined;
 
   constructor(options: AttemptsOptions) {
     this.#options = options;
@@ -96,9 +97,17 @@ export class Attempts {
 
   /** Stops every attempt of this job; one that is being started, as soon as its run exists. */
   cancel(id: JobId): void {
-    this.#canceled?.add(id);
+    this.#meanwhile?.canceled.add(id);
     for (const run of this.#runs.values()) {
       if (run.record.id === id) this.#options.runner.stop(run, { kind: 'canceled' });
+    }
+  }
+
+  /** Hands the jobs of this model back to their queues: it was paused (`name`, `name@version` or `*`). */
+  handBack(target: string): void {
+    this.#meanwhile?.paused.add(target);
+    for (const run of this.#runs.values()) {
+      if (isPausedBy(target, run.record.model)) this.#options.runner.stop(run, { kind: 'handed-back' });
     }
   }
 
@@ -113,14 +122,14 @@ export class Attempts {
    */
   async claim(queue: string, count: number, outOfTurn?: JobId): Promise<number> {
     const { leases, store, clock } = this.#options;
-    this.#canceled = new Set();
+    this.#meanwhile = { canceled: new Set(), paused: new Set() };
     try {
       const claimed = await store.start(queue, count, outOfTurn);
       for (const { claim } of claimed) leases.add(claim);
       await this.#beginAll(claimed, clock.monotonic());
       return claimed.length;
     } finally {
-      this.#canceled = undefined;
+      this.#meanwhile = undefined;
     }
   }
 
@@ -202,8 +211,16 @@ export class Attempts {
     log.info({ ...facts, prompt }, 'job started');
     if (record.parent) await workflows.begin(record.parent);
     void this.runToEnd(run, outcome);
-    if (this.#canceled?.has(record.id)) runner.stop(run, { kind: 'canceled' });
+    this.#stopMeanwhile(run);
     return run;
+  }
+
+  #stopMeanwhile(run: JobRun): void {
+    const { canceled = [], paused = [] } = this.#meanwhile ?? {};
+    const { id, model } = run.record;
+    if ([...canceled].includes(id)) this.#options.runner.stop(run, { kind: 'canceled' });
+    else if ([...paused].some((target) => isPausedBy(target, model)))
+      this.#options.runner.stop(run, { kind: 'handed-back' });
   }
 
   /** Runs a job that was started, and writes its end. Never rejects. */

@@ -1,5 +1,5 @@
 /**
- * Which groups of jobs this worker serves, and the announcements that it subscribes to: new and retired groups, and cancels of its jobs.
+ * Which groups of jobs this worker serves, and the announcements that it subscribes to: new and retired groups, cancels of its jobs, and pauses.
  */
 import { formatModelRef, type JobId, parseGroupQueueName, type WorkerId } from '@lehr/shared';
 import type { Keys, Redis } from '@lehr/shared/redis';
@@ -75,19 +75,23 @@ interface AnnouncementsOptions {
   readonly onGroup: (queue: string) => void;
   readonly onRetired: (queue: string) => void;
   readonly onCancel: (job: JobId) => void;
+  /** This was paused (`name`, `name@version` or `*`), and its running jobs go back to their queues. */
+  readonly onPausedNow: (target: string) => void;
   /** The subscription is active again after the connection was lost; announcements in between were missed. */
   readonly onReconnect: () => void;
 }
 
 /** Resolves when the subscription is active. */
 export async function subscribeToAnnouncements(options: AnnouncementsOptions): Promise<void> {
-  const { subscriber, keys, worker, onGroup, onRetired, onCancel, onReconnect } = options;
+  const { subscriber, keys, worker, onGroup, onRetired, onCancel, onPausedNow, onReconnect } = options;
   subscriber.on('message', (channel: string, text: string) => {
     if (channel === keys.groups) onGroup(text);
     else if (channel === keys.retiredGroups) onRetired(text);
     else if (channel === keys.cancel(worker)) onCancel(text as JobId);
+    else if (channel === keys.pauses) onPausedNow(text);
   });
-  const subscribe = () => subscriber.subscribe(keys.groups, keys.retiredGroups, keys.cancel(worker));
+  const subscribe = () =>
+    subscriber.subscribe(keys.groups, keys.retiredGroups, keys.cancel(worker), keys.pauses);
   // ioredis subscribes again by itself, but does not tell when Redis has answered. A failure means another reconnect.
   subscriber.on('ready', () => void subscribe().then(onReconnect, () => {}));
   await subscribe();

@@ -16,6 +16,13 @@ export const JOB_METRICS = {
     apps: ['api'],
     labels: ['model', 'version'],
   },
+  modelPaused: {
+    name: 'lehr_model_paused',
+    kind: 'gauge',
+    help: 'Whether an operator has paused the model, so that none of its jobs is claimed (1 or 0).',
+    apps: ['api'],
+    labels: ['model', 'version'],
+  },
   workers: {
     name: 'lehr_workers',
     kind: 'gauge',

@@ -4,11 +4,17 @@
  */
 import { readFileSync } from 'node:fs';
 import type { JobId, WorkerId } from '../../base/ids.ts';
-import { encodeRecord, type JobRecord, type NewJob, parseStoredRecord } from '../../records/index.ts';
+import {
+  encodeRecord,
+  IS_PAUSED_LUA,
+  type JobRecord,
+  type NewJob,
+  parseStoredRecord,
+} from '../../records/index.ts';
 import { defineScript, type Keys, type Redis, type Script } from '../../redis/index.ts';
 import { BUDGET_LUA, type GroupQueues } from '../index.ts';
 
-const SEND_LUA = readFileSync(new URL('./send.lua', import.meta.url), 'utf8');
+const SEND_LUA = IS_PAUSED_LUA + readFileSync(new URL('./send.lua', import.meta.url), 'utf8');
 const END_LUA = BUDGET_LUA + readFileSync(new URL('./end.lua', import.meta.url), 'utf8');
 
 /**
@@ -40,15 +46,15 @@ export class DirectJobs {
   }
 
   /**
-   * Sends an admitted job to the worker that has the fewest of them; one round trip. Undefined when jobs of the group wait, or none
-   * of these workers has room or listens: then nothing was sent.
+   * Sends an admitted job to the worker that has the fewest of them; one round trip. Undefined when jobs of the group wait, its model is
+   * paused, or none of these workers has room or listens: then nothing was sent.
    */
   async send(
     job: NewJob,
     queues: GroupQueues,
     workers: readonly WorkerId[],
   ): Promise<RunningRecord | undefined> {
-    const { id, queue, priority, fair_tag = 0 } = job;
+    const { id, queue, model, priority, fair_tag = 0 } = job;
     const { prioritizedKey, waitKey } = queues.of(queue);
     const reply = await this.#send.run(
       [
@@ -57,9 +63,10 @@ export class DirectJobs {
         this.#keys.fair(queue),
         this.#keys.groups,
         this.#keys.groupLooks,
+        this.#keys.pauses,
         ...workers.map((worker) => this.#keys.direct(worker)),
       ],
-      [id, queue, priority, fair_tag, MAX_DIRECT, DIRECT_MS, JSON.stringify(encodeRecord(job))],
+      [id, queue, priority, fair_tag, MAX_DIRECT, DIRECT_MS, JSON.stringify(encodeRecord(job)), model],
     );
     if (reply === null) return undefined;
     const [number, now] = reply as [number, number];

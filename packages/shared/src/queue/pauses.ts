@@ -1,0 +1,27 @@
+/** Which models are paused: no worker claims their jobs. pause.lua writes it, and the marks of the group queues with it. */
+import { readFileSync } from 'node:fs';
+import { parsedStored } from '../base/other-versions.ts';
+import { EVERYTHING, type Pause, PauseSchema } from '../contracts/pause.ts';
+import { IS_PAUSED_LUA } from '../records/index.ts';
+import type { Keys, Redis } from '../redis/index.ts';
+
+/** The function `set_pause`. */
+export const SET_PAUSE_LUA = `${IS_PAUSED_LUA}${readFileSync(new URL('./pause.lua', import.meta.url), 'utf8')}`;
+
+/** Whether a pause of `target` holds for a model (`name@version`). */
+export const isPausedBy = (target: string, model: string): boolean =>
+  target === EVERYTHING || target === model || model.startsWith(`${target}@`);
+
+/** All pauses, in order of what they pause. One that another version stored in another form still pauses, and is not listed. */
+export async function readPauses(redis: Redis, keys: Keys): Promise<readonly Pause[]> {
+  const stored = await redis.hgetall(keys.pauses);
+  return Object.keys(stored)
+    .sort()
+    .flatMap((target) => parsedStored(PauseSchema, stored[target]) ?? []);
+}
+
+/** The pause that holds for a model (`name@version`): of several, the one that refuses new jobs. */
+export function pauseOf(pauses: readonly Pause[], model: string): Pause | undefined {
+  const found = pauses.filter((pause) => isPausedBy(pause.model, model));
+  return found.find(({ submissions }) => submissions === 'refused') ?? found[0];
+}

@@ -1,0 +1,108 @@
+/** Pauses over the real API and Redis: who may set them, what they say, and what becomes of new jobs. */
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import {
+  type Activity,
+  AuditListSchema,
+  PauseListSchema,
+  type QueueList,
+} from '../../packages/shared/src/index.ts';
+import { apiWorld, problemOf } from '../support/api-world.ts';
+import { keyHolder } from '../support/key-holder.ts';
+import { startRedis, type TestRedis } from '../support/redis.ts';
+
+let server: TestRedis;
+beforeAll(async () => {
+  server = await startRedis();
+});
+afterAll(() => server.stop());
+
+const MODEL = 'tiny';
+const job = { type: 'text-to-image', model: MODEL, input: { prompt: 'a circle' } };
+
+test('An administrator pauses and resumes a model, the queues show it, and the audit log says who and why', async () => {
+  const world = await apiWorld(server.url);
+  expect((await world.ask('POST', '/v1/jobs', job)).status).toBe(202);
+  const set = await world.ask('PUT', `/v1/pauses/${MODEL}`, { reason: 'new driver' });
+  expect(set.status).toBe(200);
+  const listed = PauseListSchema.strict().parse(await (await world.ask('GET', '/v1/pauses')).json());
+  expect(listed.data).toEqual([await set.json()]);
+  expect(listed.data).toMatchObject([
+    { model: MODEL, submissions: 'accepted', now: false, reason: 'new driver', by: 'root' },
+  ]);
+  expect((await world.ask('POST', '/v1/jobs', job)).status).toBe(202);
+  const queues = async () => (await (await world.ask('GET', '/v1/queues')).json()) as QueueList;
+  expect((await queues()).data).toMatchObject([{ waiting: 2, paused: true }]);
+  expect((await queues()).models.filter(({ paused }) => paused).map(({ model }) => model)).toEqual([
+    `${MODEL}@1`,
+  ]);
+  const activity = (await (await world.ask('GET', '/v1/activity')).json()) as Activity;
+  expect(activity.waiting.queues).toMatchObject([{ paused: true }]);
+
+  expect((await world.ask('DELETE', `/v1/pauses/${MODEL}`)).status).toBe(204);
+  expect((await world.ask('DELETE', `/v1/pauses/${MODEL}`)).status).toBe(404);
+  expect((await queues()).data).toMatchObject([{ waiting: 2, paused: false }]);
+  const { data } = AuditListSchema.parse(await (await world.ask('GET', '/v1/audit')).json());
+  expect(data.slice(0, 2)).toMatchObject([
+    { action: 'pause.ended', actor: 'root', target: MODEL },
+    { action: 'pause.set', actor: 'root', target: MODEL, changes: { reason: 'new driver', now: false } },
+  ]);
+});
+
+test('A pause that refuses new jobs answers 503 with its reason for exactly these, workflows included, and makes nothing', async () => {
+  const world = await apiWorld(server.url);
+  await world.ask('PUT', `/v1/pauses/${MODEL}@1`, { submissions: 'refused', reason: 'a new disk' });
+  const workflow = {
+    type: 'workflow',
+    nodes: [{ id: 'draw', type: 'text-to-image', model: MODEL, input: { prompt: 'a circle' } }],
+  };
+  for (const request of [job, workflow]) {
+    const refused = await world.ask('POST', '/v1/jobs', request);
+    expect([refused.status, refused.headers.get('retry-after')]).toEqual([503, '60']);
+    expect((await problemOf(refused)).detail).toBe(
+      'The model tiny@1 is paused, and new jobs are refused: a new disk.',
+    );
+  }
+  expect(await (await world.ask('GET', '/v1/jobs')).json()).toMatchObject({ data: [] });
+  await world.ask('DELETE', `/v1/pauses/${MODEL}@1`);
+  expect((await world.ask('POST', '/v1/jobs', job)).status).toBe(202);
+  await world.ask('PUT', '/v1/pauses/*', { submissions: 'refused' });
+  expect((await problemOf(await world.ask('POST', '/v1/jobs', job))).detail).toBe(
+    'All models are paused, and new jobs are refused.',
+  );
+});
+
+test.each([
+  ['PUT', '/v1/pauses/no-such-model', {}, 404],
+  ['PUT', `/v1/pauses/${MODEL}@9`, {}, 404],
+  ['PUT', '/v1/pauses/a@b@c', {}, 400],
+  ['PUT', `/v1/pauses/${MODEL}`, { submissions: 'lost' }, 422],
+  ['PUT', `/v1/pauses/${MODEL}`, { until: 'tomorrow' }, 422],
+  ['DELETE', '/v1/pauses/*', undefined, 404],
+] as const)('%s %s with %j answers %i and pauses nothing', async (method, path, body, status) => {
+  const world = await apiWorld(server.url);
+  expect((await world.ask(method, path, body)).status).toBe(status);
+  expect(await world.parts.pauses.list()).toEqual([]);
+});
+
+test('Only a key with the scope admin sees and changes pauses', async () => {
+  const world = await apiWorld(server.url);
+  const { ask } = await keyHolder(world, 'acme');
+  for (const [method, path] of [
+    ['GET', '/v1/pauses'],
+    ['PUT', '/v1/pauses/*'],
+    ['DELETE', '/v1/pauses/*'],
+  ] as const) {
+    expect((await ask(method, path, method === 'PUT' ? {} : undefined)).status, `${method} ${path}`).toBe(
+      403,
+    );
+  }
+});
+
+test('What waits for a paused model delays no other model, and no worker is started for it', async () => {
+  const world = await apiWorld(server.url);
+  const { scaler, backlog } = world.parts;
+  for (let i = 0; i < 20; i++) await world.ask('POST', '/v1/jobs', job);
+  await world.ask('PUT', '/v1/pauses/*', {});
+  expect(await backlog.loads()).toEqual(new Map());
+  expect(await scaler.of('all', { isAsked: true })).toMatchObject({ waiting_s: { standard: 0 } });
+});
