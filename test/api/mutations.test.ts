@@ -83,6 +83,7 @@ async function knownOf(world: ApiWorld): Promise<Known> {
     '/events/{id}': jobs.map((job) => paramsOf(job.links.events_signed, 'id')),
     '/v1/keys/{id}': keys.map(({ key }) => ({ id: key.id })),
     '/v1/rollouts/{model}': [{ model: 'split', version: 'b', stable: 'a', state: 'paused' }],
+    '/v1/pauses/{model}': [{ model: 'listener', submissions: 'accepted' }],
     '/v1/predictions': [{ version: 'tiny@1' }],
     '/v1/models/{id}': [{ id: 'tiny' }, { id: 'split' }],
     '/v1/models/{owner}/{name}': [{ owner: 'lehr', name: 'tiny' }],
