@@ -68,6 +68,18 @@ const JOBS: readonly PoliteRequest[] = [
   { operation: 'deleteJob', method: 'DELETE', path: '/v1/jobs/__new_job__', statuses: [202, 204] },
 ];
 
+const BATCHES: readonly PoliteRequest[] = [
+  post('createBatch', '/v1/batches', [200], {
+    body: { requests: [{ type: 'text-to-image', input: { prompt: PROMPT } }] },
+    keeps: 'new_batch',
+  }),
+  get('listBatches', '/v1/batches?limit=5'),
+  get('getBatch', '/v1/batches/__new_batch__'),
+  post('cancelBatch', '/v1/batches/__new_batch__/cancel', [200]),
+  // It may be cancelled when its job has ended, or not yet.
+  post('retryBatch', '/v1/batches/__new_batch__/retry', [200, 409]),
+];
+
 const DIALECTS: readonly PoliteRequest[] = [
   post('createImage', '/v1/images/generations', [200], { body: { prompt: PROMPT } }),
   post('createImageEdit', '/v1/images/edits', [200], {
@@ -139,6 +151,7 @@ const REST: readonly PoliteRequest[] = [
   get('getModel', '/v1/models/tiny'),
   post('createFile', '/v1/files', [201], { form: () => fileForm('content'), keeps: 'new_file' }),
   get('getFile', '/v1/files/__new_file__'),
+  get('getFileContent', '/v1/files/__new_file__/content'),
   { operation: 'deleteFile', method: 'DELETE', path: '/v1/files/__new_file__', statuses: [204] },
   get('getObject', '__object_link__'),
   get('listQueues', '/v1/queues'),
@@ -214,6 +227,7 @@ const ROLLOUTS: readonly PoliteRequest[] = [
 
 export const POLITE_REQUESTS: readonly PoliteRequest[] = [
   ...JOBS,
+  ...BATCHES,
   ...DIALECTS,
   ...WEB_UI,
   ...REST,

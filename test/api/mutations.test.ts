@@ -6,7 +6,7 @@ import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { predictionIdOf } from '../../apps/api/src/dialects/replicate/predictions-view.ts';
-import { DEFAULT_TENANT, type JobId, parseRegistry } from '../../packages/shared/src/index.ts';
+import { type BatchId, DEFAULT_TENANT, type JobId, parseRegistry } from '../../packages/shared/src/index.ts';
 import { type ApiWorld, apiWorld, MODELS } from '../support/api-world.ts';
 import { keyHolder } from '../support/key-holder.ts';
 import { type Damaged, damaged } from '../support/mutations.ts';
@@ -91,6 +91,7 @@ async function knownOf(world: ApiWorld): Promise<Known> {
     '/v1/predictions/{id}': jobs.map(({ id }) => ({ id: predictionIdOf(id as JobId) })),
     '/streams/{id}': await Promise.all(jobs.map(({ id }) => streamOf(world, id as JobId))),
     '/v1/files/{id}': [await fileOf(world), await fileOf(world)],
+    '/v1/batches/{id}': [await batchOf(world, 'expired'), await batchOf(world), await batchOf(world)],
     '/objects/{key}': links,
     '/models/{model}': ['reader', 'reader/pipeline/fill-mask', 'tiny', 'listener'].map((model) => ({
       model,
@@ -111,6 +112,15 @@ async function fileOf(world: ApiWorld): Promise<Record<string, string>> {
   body.append('content', new Blob(['RIFF']), 'a.wav');
   const response = await world.ask('POST', '/v1/files', undefined, { body });
   return { id: ((await response.json()) as { id: string }).id };
+}
+
+/** A batch whose jobs are not made; with a state, as one that has ended so. */
+async function batchOf(world: ApiWorld, state?: string): Promise<Record<string, string>> {
+  const requests = [{ type: 'text-to-image', input: { prompt: 'a' } }];
+  const { id } = (await (await world.ask('POST', '/v1/batches', { requests })).json()) as { id: BatchId };
+  if (state !== undefined)
+    await world.parts.batches.write(id, { state, reason: state, ended_at: 1, failed: 1 });
+  return { id };
 }
 
 /** The path parameter and the query of a signed link. */

@@ -9,6 +9,8 @@ import { StoredKeys } from '../../apps/api/src/access/auth/stored-keys.ts';
 import { SessionStore } from '../../apps/api/src/access/session/session-store.ts';
 import { createApp } from '../../apps/api/src/app.ts';
 import { settingsOf } from '../../apps/api/src/base/env.ts';
+import { BatchStore } from '../../apps/api/src/batches/batch-store.ts';
+import { jobEndpoint } from '../../apps/api/src/batches/endpoints.ts';
 import { OpenAiErrorSchema } from '../../apps/api/src/dialects/openai/errors.ts';
 import { ExpectedWorkers } from '../../apps/api/src/fleet/expected-workers.ts';
 import { FleetView } from '../../apps/api/src/fleet/fleet-view.ts';
@@ -158,6 +160,8 @@ export async function apiWorld(url: string, changes: Partial<ApiParts> = {}): Pr
     activeRequests: new ActiveRequests(clock),
     callerLines: new CallerLines(),
     unanswered: new UnansweredRequests(redis, keys),
+    batches: new BatchStore(redis, keys),
+    batchEndpoints: { '/v1/jobs': jobEndpoint(presenter) },
     waits,
     direct: new DirectCalls({
       redis,

@@ -24,6 +24,8 @@ export interface TwoTenants {
   readonly jobs: readonly string[];
   /** Id of A's uploaded file. */
   readonly file: string;
+  /** Id of a batch of A, whose jobs are not made. */
+  readonly batch: string;
 }
 
 const CIRCLE = { type: 'text-to-image', input: { prompt: `a circle ${CANARY}` }, metadata: { note: CANARY } };
@@ -53,6 +55,7 @@ export async function twoTenants(redisUrl: string): Promise<TwoTenants> {
     adminOfB,
     jobs: [waiting, running, done, workflow.id, node],
     file: await fileOf(a),
+    batch: await batchOf(a),
   };
 }
 
@@ -62,6 +65,11 @@ export async function fileOf({ ask }: KeyHolder): Promise<string> {
   body.append('content', new Blob([CANARY]), CANARY);
   const uploaded = await ask('POST', '/v1/files', undefined, { body });
   return ((await uploaded.json()) as { id: string }).id;
+}
+
+async function batchOf({ ask }: KeyHolder): Promise<string> {
+  const made = await ask('POST', '/v1/batches', { requests: [CIRCLE], metadata: { note: CANARY } });
+  return ((await made.json()) as { id: string }).id;
 }
 
 /** The id without its prefix, as predictions have it. */

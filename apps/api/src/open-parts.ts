@@ -20,6 +20,8 @@ import { StoredKeys } from './access/auth/stored-keys.ts';
 import { fingerprint } from './access/fingerprints.ts';
 import { SessionStore } from './access/session/session-store.ts';
 import { type ApiConfig, readPools, settingsOf } from './base/env.ts';
+import { BatchStore } from './batches/batch-store.ts';
+import { jobEndpoint } from './batches/endpoints.ts';
 import { ExpectedWorkers } from './fleet/expected-workers.ts';
 import { FleetView } from './fleet/fleet-view.ts';
 import { PauseStore } from './fleet/pause-store.ts';
@@ -120,6 +122,8 @@ export async function openParts(options: OpenOptions): Promise<ApiParts> {
     activeRequests: new ActiveRequests(clock),
     callerLines: new CallerLines(),
     unanswered: new UnansweredRequests(redis, keys),
+    batches: new BatchStore(redis, keys),
+    batchEndpoints: { '/v1/jobs': jobEndpoint(views.presenter) },
     webhooks: openWebhooks(redis, await webhookOptions(config, keys, audit)),
     // Of the same form as the ids of workers.
     instance: newWorkerId(hostname()),

@@ -10,6 +10,8 @@ import type { AuditLog } from './access/audit/audit-log.ts';
 import type { Authenticator } from './access/auth/authenticator.ts';
 import type { KeyStore } from './access/auth/key-store.ts';
 import type { SessionStore } from './access/session/session-store.ts';
+import type { BatchStore } from './batches/batch-store.ts';
+import type { BatchEndpoints } from './batches/endpoints.ts';
 import type { FleetView } from './fleet/fleet-view.ts';
 import type { PauseStore } from './fleet/pause-store.ts';
 import type { PoolScaler } from './fleet/pool-scaler.ts';
@@ -112,6 +114,8 @@ export interface JobParts extends AdmitParts {
   readonly rollouts: RolloutStore;
   readonly pauses: PauseStore;
   readonly webhooks: WebhookParts;
+  readonly batches: BatchStore;
+  readonly batchEndpoints: BatchEndpoints;
 }
 
 export interface OperationsParts {

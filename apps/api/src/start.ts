@@ -21,6 +21,7 @@ import {
 import { createApp, createHealthApp, createOperationsApp } from './app.ts';
 import { type ApiConfig, isLoopback } from './base/env.ts';
 import { StartError } from './base/start-error.ts';
+import { feedBatches } from './batches/feeder.ts';
 import { checkSecrets } from './check-secrets.ts';
 import { endRevokedStreams } from './follow/streams.ts';
 import { connectionOwner, fairAdmission } from './http/fair-admission.ts';
@@ -91,6 +92,7 @@ export async function startApi({ config, models }: Settings<ApiConfig>, log: Log
       reportCounts(rounds),
       reportProcess(rounds, config.LEHR_ROLES),
       runJudge(rounds),
+      feedBatches(rounds),
     ];
     log.info({ url, port, operationsPort, docs: `${url}/docs`, roles }, 'API is listening');
     const stop = async (): Promise<void> => {

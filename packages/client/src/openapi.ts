@@ -224,6 +224,26 @@ export interface paths {
         readonly patch?: never;
         readonly trace?: never;
     };
+    readonly "/v1/files/{id}/content": {
+        readonly parameters: {
+            readonly query?: never;
+            readonly header?: never;
+            readonly path?: never;
+            readonly cookie?: never;
+        };
+        /**
+         * Download a file
+         * @description An upload as it was sent, or the output of a batch: JSON lines in the order of its input, with links that are signed now.
+         */
+        readonly get: operations["getFileContent"];
+        readonly put?: never;
+        readonly post?: never;
+        readonly delete?: never;
+        readonly options?: never;
+        readonly head?: never;
+        readonly patch?: never;
+        readonly trace?: never;
+    };
     readonly "/v1/models": {
         readonly parameters: {
             readonly query?: never;
@@ -2426,6 +2446,10 @@ export interface components {
             readonly max_stored_mb: number | null;
             /** @description Megabytes that the tenant uploads in 24 hours. */
             readonly upload_mb_per_day: number | null;
+            /** @description The tenant's batches that have not ended. */
+            readonly max_batches: number | null;
+            /** @description Lines of one of its batches. A file may have 50,000 and a sweep 100,000 in any case. */
+            readonly max_batch_lines: number | null;
             /**
              * @description The most urgent class of its jobs. A request for a more urgent one is refused; a job without a class gets `standard`, or this class if it is less urgent.
              * @enum {string}
@@ -2491,6 +2515,10 @@ export interface components {
                 readonly max_stored_mb?: (number | null) | undefined;
                 /** @description Megabytes that the tenant uploads in 24 hours. */
                 readonly upload_mb_per_day?: (number | null) | undefined;
+                /** @description The tenant's batches that have not ended. */
+                readonly max_batches?: (number | null) | undefined;
+                /** @description Lines of one of its batches. A file may have 50,000 and a sweep 100,000 in any case. */
+                readonly max_batch_lines?: (number | null) | undefined;
                 /**
                  * @description The most urgent class of its jobs. A request for a more urgent one is refused; a job without a class gets `standard`, or this class if it is less urgent.
                  * @enum {string}
@@ -2559,6 +2587,10 @@ export interface components {
                 readonly max_stored_mb?: (number | null) | undefined;
                 /** @description Megabytes that the tenant uploads in 24 hours. */
                 readonly upload_mb_per_day?: (number | null) | undefined;
+                /** @description The tenant's batches that have not ended. */
+                readonly max_batches?: (number | null) | undefined;
+                /** @description Lines of one of its batches. A file may have 50,000 and a sweep 100,000 in any case. */
+                readonly max_batch_lines?: (number | null) | undefined;
                 /**
                  * @description The most urgent class of its jobs. A request for a more urgent one is refused; a job without a class gets `standard`, or this class if it is less urgent.
                  * @enum {string}
@@ -4110,6 +4142,91 @@ export interface operations {
             };
             /** @description Too large (`too-large`) */
             readonly 413: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Internal error (`internal`) */
+            readonly 500: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The result could not be stored (`storage-failed`), Temporarily unavailable (`unavailable`) */
+            readonly 503: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    readonly getFileContent: {
+        readonly parameters: {
+            readonly query?: never;
+            readonly header?: never;
+            readonly path: {
+                readonly id: string;
+            };
+            readonly cookie?: never;
+        };
+        readonly requestBody?: never;
+        readonly responses: {
+            /** @description The bytes. */
+            readonly 200: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/octet-stream": string;
+                };
+            };
+            /** @description Invalid request (`invalid-request`) */
+            readonly 400: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not authenticated (`unauthenticated`) */
+            readonly 401: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not allowed (`forbidden`) */
+            readonly 403: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found (`not-found`) */
+            readonly 404: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Gone (`gone`) */
+            readonly 410: {
                 headers: {
                     readonly [name: string]: unknown;
                 };

@@ -16,15 +16,21 @@ export { every } from './base/every.ts';
 export { Holdings } from './base/holdings.ts';
 export { homeModelsFile, homeSecret, objectsFolder, PRIVATE_UMASK } from './base/home.ts';
 export {
+  type BatchId,
+  batchFolderName,
   DEFAULT_TENANT,
   type FileId,
+  fileIdOfBatch,
   firstJobIdAt,
   inputFolder,
+  isBatchId,
   isFileId,
   isJobId,
   type JobId,
   JobIdSchema,
+  jobIdOfLine,
   type LeaseToken,
+  newBatchId,
   newFileId,
   newJobId,
   newLeaseToken,
@@ -32,6 +38,7 @@ export {
   type ObjectKey,
   outputFolder,
   type TenantId,
+  timeOfId,
   toObjectKey,
   type WorkerId,
 } from './base/ids.ts';
@@ -57,6 +64,7 @@ export * from './contracts/activity.ts';
 export { AdaptersSchema, type AdapterUse, MAX_ADAPTER_SCALE, MAX_ADAPTERS } from './contracts/adapters.ts';
 export * from './contracts/api-key.ts';
 export * from './contracts/audit.ts';
+export * from './contracts/batch.ts';
 export * from './contracts/charts.ts';
 export * from './contracts/control.ts';
 export {

@@ -45,6 +45,10 @@ export interface SubmitParts extends AdmitParts, ResolveParts, AttachmentParts {
 
 /** What is known of a request besides its body. */
 interface SubmitOptions {
+  /** Of a job that was asked for before, and may be there: then this one is it. */
+  readonly id?: JobId;
+  /** See the field of the record. */
+  readonly batch?: string;
   /** Of dialects that describe webhooks differently; absent: the webhook of the request. */
   readonly hook?: Hook | undefined;
   /** The process that holds the request and gets the end of its job; absent when it is not held, or must read the job. */
@@ -128,9 +132,8 @@ async function priceJob(
   parts: SubmitParts,
   caller: Caller,
   request: JobRequest | RetryRequest,
-  { hook = request.webhook, heldBy, inlineAudio, span }: SubmitOptions,
+  { id = newJobId(), batch, hook = request.webhook, heldBy, inlineAudio, span }: SubmitOptions,
 ): Promise<{ readonly job: PricedJob; readonly attachments: readonly Attachment[] }> {
-  const id = newJobId();
   const { tenant, limits } = caller;
   const { deadline_s, metadata } = request;
   const priority = priorityOf(request.priority, limits);
@@ -144,6 +147,7 @@ async function priceJob(
     metadata,
     deadlineMs: deadline_s === undefined ? undefined : deadline_s * 1000,
     held_by: heldBy,
+    batch,
     trace: span?.traceparent,
     ...hookFields(parts.webhooks.egress, tenant, hook),
     ...resolved,

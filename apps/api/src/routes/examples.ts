@@ -2,6 +2,7 @@
 import {
   type ApiKey,
   type AuditEntry,
+  type Batch,
   DEFAULT_LIMITS,
   type Job,
   type JobEvent,
@@ -68,6 +69,61 @@ export const JOB_REQUESTS = {
       metadata: { order: '81' },
     } satisfies Partial<JobRequest>,
   },
+};
+
+export const BATCH_REQUESTS = {
+  sweep: {
+    summary: 'Every combination of some values',
+    value: {
+      sweep: {
+        request: { type: 'text-to-image', input: { width: 512, height: 512 } },
+        values: { prompt: ['a red circle', 'a blue square'], seed: [1, 2, 3] },
+      },
+    },
+  },
+  requests: {
+    summary: 'Jobs',
+    value: {
+      requests: [
+        { type: 'text-to-image', input: { prompt: 'a red circle' } },
+        { type: 'speech-to-text', input: { audio: 'https://app.example/memo.wav' } },
+      ],
+      completion_window: '12h',
+    },
+  },
+  file: {
+    summary: "A file, as OpenAI's clients send it",
+    value: {
+      input_file_id: 'file_01jd3v9s6w0000000000000000',
+      endpoint: '/v1/images/generations',
+      completion_window: '24h',
+    },
+  },
+};
+
+export const BATCH: Batch = {
+  id: 'batch_01jd3v9s6w0000000000000000',
+  object: 'batch',
+  endpoint: '/v1/jobs',
+  errors: null,
+  input_file_id: null,
+  completion_window: '24h',
+  status: 'in_progress',
+  output_file_id: null,
+  error_file_id: null,
+  created_at: 1_795_161_600,
+  in_progress_at: 1_795_161_601,
+  expires_at: 1_795_248_000,
+  finalizing_at: null,
+  completed_at: null,
+  failed_at: null,
+  expired_at: null,
+  cancelling_at: null,
+  cancelled_at: null,
+  request_counts: { total: 10_000, completed: 2_250, failed: 0 },
+  metadata: {},
+  priority: 'bulk',
+  retried_from: null,
 };
 
 const input = {

@@ -1,14 +1,15 @@
 /** Uploaded files that jobs read. The responses have the shape that Replicate's clients expect. */
 import { createRoute, z } from '@hono/zod-openapi';
-import { LehrError } from '@lehr/shared';
+import { LehrError, type TenantId } from '@lehr/shared';
 import { refusal } from '../base/field-problems.ts';
+import { answersOf } from '../batches/answers.ts';
 import { checkJsonShape, MAX_DEPTH, MAX_VALUES } from '../http/bodies/json-shape.ts';
 import { inactive } from '../http/fair-admission.ts';
 import { guardQuota, requires } from '../http/middleware/auth.ts';
 import { BEARER, problemsWithKey } from '../http/responses.ts';
-import type { StoredFile } from '../jobs/files/files.ts';
+import { fileKey, type StoredFile } from '../jobs/files/files.ts';
 import type { Multipart } from '../jobs/files/multipart.ts';
-import type { Api, JobParts } from '../parts.ts';
+import type { Api, ApiParts } from '../parts.ts';
 
 const FileSchema = z
   .object({
@@ -40,6 +41,26 @@ const getRoute = createRoute({
   responses: {
     200: { description: 'The file.', content: { 'application/json': { schema: FileSchema } } },
     ...problemsWithKey('not-found'),
+  },
+});
+
+const contentRoute = createRoute({
+  method: 'get',
+  path: '/v1/files/{id}/content',
+  operationId: 'getFileContent',
+  tags: ['files'],
+  summary: 'Download a file',
+  description:
+    'An upload as it was sent, or the output of a batch: JSON lines in the order of its input, with links that are signed now.',
+  security: BEARER,
+  middleware: requires('read'),
+  request: { params: IdParams },
+  responses: {
+    200: {
+      description: 'The bytes.',
+      content: { 'application/octet-stream': { schema: z.string().meta({ format: 'binary' }) } },
+    },
+    ...problemsWithKey('not-found', 'gone', 'storage-failed'),
   },
 });
 
@@ -98,7 +119,8 @@ const uploadRoute = createRoute({
   },
 });
 
-export function fileRoutes(app: Api, { files, presenter, quotas }: JobParts): void {
+export function fileRoutes(app: Api, parts: ApiParts): void {
+  const { files, presenter, quotas } = parts;
   const present = (file: StoredFile): File => ({
     id: file.id,
     name: file.name,
@@ -127,6 +149,14 @@ export function fileRoutes(app: Api, { files, presenter, quotas }: JobParts): vo
 
   app.openapi(getRoute, async (c) => {
     return c.json(present(await files.find(c.var.caller.tenant, c.req.valid('param').id)), 200);
+  });
+
+  app.openapi(contentRoute, async (c) => {
+    const file = await files.find(c.var.caller.tenant, c.req.valid('param').id);
+    return c.body(await contentOf(parts, c.var.caller.tenant, file), 200, {
+      'content-type': file.content_type,
+      'cache-control': 'private, no-cache',
+    }) as never;
   });
 
   app.openapi(deleteRoute, async (c) => {
@@ -159,4 +189,36 @@ function metadataOf({ fields, files }: Multipart): Record<string, unknown> {
       problems: [{ pointer: '/metadata', detail }],
     });
   }
+}
+
+async function contentOf(
+  parts: ApiParts,
+  tenant: TenantId,
+  file: StoredFile,
+): Promise<ReadableStream<Uint8Array>> {
+  if (file.batch) {
+    const batch = await parts.batches.find(tenant, file.batch.id);
+    return bytesOf(answersOf(parts, batch, file.batch.output));
+  }
+  const object = await parts.store.get(fileKey(tenant, file.id));
+  if (!object) throw new LehrError('gone', 'The content of this file has been deleted.');
+  return object.body;
+}
+
+/** Reads on only as fast as its reader, and no further when that hangs up. */
+function bytesOf(texts: AsyncGenerator<string>): ReadableStream<Uint8Array> {
+  const encoder = new TextEncoder();
+  return new ReadableStream(
+    {
+      async pull(controller) {
+        const { done, value } = await texts.next();
+        if (done) controller.close();
+        else controller.enqueue(encoder.encode(value));
+      },
+      async cancel() {
+        await texts.return(undefined);
+      },
+    },
+    { highWaterMark: 0 },
+  );
 }

@@ -14,6 +14,8 @@ const COUNTS = {
   'max-backlog-share': 'max_backlog_share',
   'max-stored-mb': 'max_stored_mb',
   'upload-mb-per-day': 'upload_mb_per_day',
+  'max-batches': 'max_batches',
+  'max-batch-lines': 'max_batch_lines',
 } as const satisfies Readonly<Record<string, keyof KeyLimits>>;
 
 const count = (help: string) => ({ type: 'string', value: 'N', help }) as const;
@@ -33,6 +35,8 @@ export const limitKey = defineCommand({
     'max-backlog-share': count("Share of the longest wait that the tenant's jobs may fill, from 0.01 to 1."),
     'max-stored-mb': count("Megabytes of the tenant's uploads at once."),
     'upload-mb-per-day': count('Megabytes that the tenant uploads in 24 hours.'),
+    'max-batches': count("The tenant's batches that have not ended."),
+    'max-batch-lines': count('Lines of one batch.'),
     'max-priority': {
       type: 'string',
       value: 'CLASS',

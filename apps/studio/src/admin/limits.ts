@@ -12,6 +12,8 @@ export const SHOWN_DEFAULTS: Readonly<KeyLimits> = {
   max_backlog_share: 0.5,
   max_stored_mb: 10_000,
   upload_mb_per_day: 50_000,
+  max_batches: 100,
+  max_batch_lines: null,
   max_priority: 'interactive',
   safety: null,
   weight: 1,

@@ -1,5 +1,5 @@
 /** Branded ids: a string of one kind cannot be passed where another is wanted. */
-import { randomInt } from 'node:crypto';
+import { hash, randomInt } from 'node:crypto';
 import { decodeTime, encodeTime, monotonicFactory, ulid } from 'ulid';
 import { z } from 'zod';
 
@@ -10,6 +10,8 @@ type Brand<Name extends string> = string & { readonly [brand]: Name };
 export type JobId = Brand<'JobId'>;
 /** `file_` and a ULID in lower case: a file that a caller uploaded. */
 export type FileId = Brand<'FileId'>;
+/** `batch_` and a ULID in lower case. */
+export type BatchId = Brand<'BatchId'>;
 export type WorkerId = Brand<'WorkerId'>;
 /** Proves that its holder owns a claimed job (BullMQ's lock token). */
 export type LeaseToken = Brand<'LeaseToken'>;
@@ -18,6 +20,7 @@ export type TenantId = Brand<'TenantId'>;
 
 const JOB_ID = /^job_[0-9a-hjkmnp-tv-z]{26}$/;
 const FILE_ID = /^file_[0-9a-hjkmnp-tv-z]{26}$/;
+const BATCH_ID = /^batch_[0-7][0-9a-hjkmnp-tv-z]{25}$/;
 const OBJECT_KEY = /^(?!.*(?:^|\/)\.{1,2}(?:\/|$))[A-Za-z0-9._-]{1,200}(?:\/[A-Za-z0-9._-]{1,200})*$/;
 
 // randomInt reads from a pool; ulid's own source makes a system call for each of its 16 characters.
@@ -32,6 +35,36 @@ export const newLeaseToken = (worker: WorkerId): LeaseToken =>
 
 export const newFileId = (): FileId => `file_${nextUlid().toLowerCase()}` as FileId;
 
+export const newBatchId = (): BatchId => `batch_${nextUlid().toLowerCase()}` as BatchId;
+
+/** 32 digits, of which ULIDs are made. */
+const DIGITS = '0123456789abcdefghjkmnpqrstvwxyz';
+const LINE_DIGITS = 4;
+const NAME_DIGITS = 12;
+
+/**
+ * The id of the job of a line of a batch: the same whenever it is asked for, so that no line gets a second job. It has the time at which
+ * its slice began, and ids of a slice are in the order of its lines.
+ */
+export function jobIdOfLine(batch: BatchId, line: number, at: number): JobId {
+  let number = '';
+  for (let rest = line; number.length < LINE_DIGITS; rest = Math.floor(rest / DIGITS.length))
+    number = DIGITS[rest % DIGITS.length] + number;
+  return `job_${encodeTime(at).toLowerCase()}${number}${digitsOf(batch, NAME_DIGITS)}` as JobId;
+}
+
+/** An id of a file that is a function of the batch. */
+export const fileIdOfBatch = (batch: BatchId, name: string): FileId =>
+  `file_${encodeTime(timeOfId(batch)).toLowerCase()}${digitsOf(`${batch} ${name}`, LINE_DIGITS + NAME_DIGITS)}` as FileId;
+
+/** The name of a folder of a batch, in the form of a batch's id and with another time. */
+export const batchFolderName = (batch: BatchId, at: number): string =>
+  `batch_${encodeTime(at).toLowerCase()}${batch.slice(-(LINE_DIGITS + NAME_DIGITS))}`;
+
+const digitsOf = (text: string, count: number): string =>
+  [...hash('sha256', text, 'buffer').subarray(0, count)].map((byte) => DIGITS[byte % DIGITS.length]).join('');
+
+export const isBatchId = (value: string): value is BatchId => BATCH_ID.test(value);
 export const isFileId = (value: string): value is FileId => FILE_ID.test(value);
 export const isJobId = (value: string): value is JobId => JOB_ID.test(value);
 export const JobIdSchema = z.custom<JobId>(

@@ -57,6 +57,10 @@ export const KeyLimitsSchema = z
       "Megabytes of the tenant's uploads, files and audio inside requests, that are stored at once. Outputs do not count.",
     ).nullable(),
     upload_mb_per_day: bound('Megabytes that the tenant uploads in 24 hours.').nullable(),
+    max_batches: bound("The tenant's batches that have not ended.").nullable(),
+    max_batch_lines: bound(
+      'Lines of one of its batches. A file may have 50,000 and a sweep 100,000 in any case.',
+    ).nullable(),
     max_priority: z.enum(PRIORITY_CLASSES).meta({
       description:
         'The most urgent class of its jobs. A request for a more urgent one is refused; a job without a class gets `standard`, or ' +
@@ -87,6 +91,8 @@ export const DEFAULT_LIMITS: KeyLimits = {
   max_backlog_share: 0.5,
   max_stored_mb: 10_000,
   upload_mb_per_day: 50_000,
+  max_batches: 100,
+  max_batch_lines: null,
   max_priority: 'interactive',
   safety: null,
   weight: 1,

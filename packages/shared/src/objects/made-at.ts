@@ -11,8 +11,8 @@ import { isInside, walk } from './tree.ts';
 /** The keys of outputs and of uploads begin with these. */
 export const DATED_PREFIXES = ['out/', 'in/'] as const;
 
-/** `<prefix>/<tenant>/<job_ or file_><ULID>...`. A ULID begins with 0 to 7, or its time would not fit. */
-const DATED_KEY = /^((?:out|in)\/[^/]+\/)((?:job|file)_[0-7][0-9a-hjkmnp-tv-z]{25})(?=\/|$)/;
+/** `<prefix>/<tenant>/<job_, file_ or batch_><ULID>...`. A ULID begins with 0 to 7, or its time would not fit. */
+const DATED_KEY = /^((?:out|in)\/[^/]+\/)((?:job|file|batch)_[0-7][0-9a-hjkmnp-tv-z]{25})(?=\/|$)/;
 /** The end of the year 9999; a day has four digits for the year. */
 const MAX_TIME = 253_402_300_799_999;
 

@@ -29,6 +29,7 @@ export {
 export {
   type EndedJob,
   encodeRecord,
+  hashOf,
   type Outcome,
   parseEndedJob,
   parseStoredRecord,

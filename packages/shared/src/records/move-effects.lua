@@ -10,6 +10,8 @@ local PLAIN_REVS = 3
 local MAX_SENT_OUTPUT = 65536
 -- Jobs of a tenant's list that are looked up at random.
 local LISTED_PROBED = 4
+-- Longer than a batch takes: at most a week, until it has expired.
+local BATCH_MS = 8 * 24 * 3600000
 
 local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
@@ -156,6 +158,24 @@ local function finish(key, id, tenant)
   redis.call('ZREM', prefix .. ':deadlines', id)
   redis.call('PEXPIRE', key, retention)
   redis.call('DEL', prefix .. ':checkpoints:' .. id)
+end
+
+-- Counts an ended job in its batch. The last one of its slice makes the batch due, or tells the process that feeds it at this moment to look
+-- again. The record stays until that process has collected it.
+local function count_in_batch(key, batch, state)
+  local id, slice = string.match(batch, '^(%S+) (%d+)$')
+  local counts = prefix .. ':batch:' .. (id or '')
+  local known = id and redis.call('HMGET', counts, 'state', 'jobs:' .. slice, 'fed') or {}
+  if not known[1] then return end
+  redis.call('PEXPIRE', key, math.max(retention, BATCH_MS))
+  redis.call('HINCRBY', counts, state == 'succeeded' and 'completed' or 'failed', 1)
+  local ended = redis.call('HINCRBY', counts, 'ended:' .. slice, 1)
+  if ended < (tonumber(known[2]) or ended + 1) then return end
+  if known[3] then
+    redis.call('HSET', counts, 'again', 1)
+  else
+    redis.call('ZADD', prefix .. ':batches-due', 'XX', now, id)
+  end
 end
 
 -- A workflow is shown with its nodes, so no record of a node that ended early expires before that of the workflow.

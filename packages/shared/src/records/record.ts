@@ -199,6 +199,8 @@ const base = {
   checkpoint: z.string().optional(),
   /** The API process that holds the request which made it, until it ends; that process gets the ended record as a message. */
   held_by: z.string().optional(),
+  /** Of a job of a batch: `<batch id> <number of its slice>`. Its end is counted in the batch (move-effects.lua). */
+  batch: z.string().optional(),
   /** W3C traceparent of the request that made it; absent when that is not traced. */
   trace: z.string().optional(),
   /** The job that this one repeats. */
@@ -272,5 +274,6 @@ export type NewJob = Pick<
   | 'retried_from'
   | 'held_by'
   | 'rollout'
+  | 'batch'
   | 'trace'
 >;

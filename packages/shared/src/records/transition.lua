@@ -39,7 +39,7 @@ end
 
 local FIELDS = {
   'state', 'rev', 'attempt', 'lease', 'cancel_requested', 'tenant', 'queue', 'worker', 'deadline_at', 'priority', 'cost',
-  'hook_events', 'fair_tag', 'parent', 'model', 'held_by', 'rollout',
+  'hook_events', 'fair_tag', 'parent', 'model', 'held_by', 'rollout', 'batch',
 }
 
 -- The fields of a record that moves depend on, by their names; false for one that it has not got. Nil for a key that is no hash: an error
@@ -115,6 +115,7 @@ end
 local function end_job(id, key, known, state, fields)
   finish(key, id, known.tenant)
   if not known.parent then list_ended(id, known.tenant, state) end
+  if known.batch then count_in_batch(key, known.batch, state) end
   if known.rollout then count_outcome(known.rollout, state, fields) end
   -- The workflow of this node must advance: the caller of this script does it, or the janitor a little later.
   if known.parent then redis.call('ZADD', prefix .. ':workflows', now, known.parent) end

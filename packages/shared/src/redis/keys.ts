@@ -3,7 +3,7 @@
  * scripts may touch several of them on a Redis Cluster too (one slot: Cluster gives no scale-out here).
  */
 
-import type { FileId, JobId, TenantId, WorkerId } from '../base/ids.ts';
+import type { BatchId, FileId, JobId, TenantId, WorkerId } from '../base/ids.ts';
 import type { JobState, PriorityClass } from '../contracts/job.ts';
 
 export interface Keys {
@@ -68,6 +68,13 @@ export interface Keys {
   webUiJobs(keyId: string): string;
   /** The model that an API key has chosen in that dialect. */
   webUiModel(keyId: string): string;
+  /** A batch: its facts, its counters, and its slices that are not collected. */
+  batch(id: BatchId): string;
+  /** Ids of batches that have not ended, by when a process works on them next. */
+  readonly batchesDue: string;
+  /** Ids of a tenant's batches, in order of id; and of those that have not ended. */
+  batchesOf(tenant: TenantId): string;
+  openBatchesOf(tenant: TenantId): string;
   /** Facts about an uploaded file. */
   file(tenant: TenantId, id: FileId): string;
   /** Object keys of a tenant's uploads, by when they expire; the bytes of each; the bytes together and by hour. */
@@ -202,6 +209,7 @@ export function keysOf(namespace: string): Keys {
     fair: (queue) => `${prefix}:fair:${queue}`,
     fairTags: (queue, priority) => `${prefix}:fair:${queue}:${priority}`,
     ...requestKeys(prefix),
+    ...batchKeys(prefix),
     file: (tenant, id) => `${prefix}:file:${tenant}:${id}`,
     stored: (tenant) => `${prefix}:stored:${tenant}`,
     storedBytes: (tenant) => `${prefix}:stored-bytes:${tenant}`,
@@ -235,6 +243,13 @@ export function keysOf(namespace: string): Keys {
     probe: `${prefix}:probe`,
   };
 }
+
+const batchKeys = (prefix: string): Pick<Keys, 'batch' | 'batchesDue' | 'batchesOf' | 'openBatchesOf'> => ({
+  batch: (id) => `${prefix}:batch:${id}`,
+  batchesDue: `${prefix}:batches-due`,
+  batchesOf: (tenant) => `${prefix}:batches-of:${tenant}`,
+  openBatchesOf: (tenant) => `${prefix}:batches-open:${tenant}`,
+});
 
 type RequestKeys = Pick<
   Keys,

@@ -79,6 +79,7 @@ export function configuredKey(apiKey: string): Authenticator {
       max_backlog_share: null,
       max_stored_mb: null,
       upload_mb_per_day: null,
+      max_batches: null,
     },
   };
   return {

@@ -3,6 +3,7 @@
  * in Redis, and both expire together.
  */
 import {
+  type BatchId,
   type Clock,
   type FileId,
   isFileId,
@@ -27,6 +28,13 @@ const FileSchema = z.object({
   bytes: z.int(),
   sha256: z.string(),
   metadata: z.record(z.string(), z.unknown()),
+  /** Of the output of a batch: its lines are with the batch, and not in an object of this file. */
+  batch: z
+    .object({
+      id: z.custom<BatchId>((value) => typeof value === 'string'),
+      output: z.enum(['output', 'error']),
+    })
+    .optional(),
   /** Unix ms. */
   created_at: z.number(),
   expires_at: z.number(),
@@ -143,6 +151,29 @@ export class Files {
     };
     await redis.set(keys.file(tenant, id), JSON.stringify(stored), 'PX', ttlMs);
     return stored;
+  }
+
+  /** Makes the output of a batch a file. */
+  async keepOutput(
+    tenant: TenantId,
+    id: FileId,
+    { name, batch }: Required<Pick<StoredFile, 'name' | 'batch'>>,
+  ): Promise<void> {
+    const { redis, keys, clock, ttlMs } = this.#options;
+    const now = clock.now();
+    const file: StoredFile = {
+      id,
+      name,
+      content_type: 'application/jsonl',
+      // They are written while they are read, with links that are signed then.
+      bytes: 0,
+      sha256: '',
+      metadata: {},
+      batch,
+      created_at: now,
+      expires_at: now + ttlMs,
+    };
+    await redis.set(keys.file(tenant, id), JSON.stringify(file), 'PX', ttlMs);
   }
 
   /** Throws the same `not-found` for an id that is malformed, unknown, expired or of another tenant. */

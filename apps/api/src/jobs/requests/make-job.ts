@@ -92,7 +92,7 @@ export async function makeJob(c: Context<ApiEnv>, parts: CallParts, call: JobCal
     submission = await submitCall(c, parts, call, identity, 'stored');
   }
   const { record, how } = submission;
-  if (how === 'new') count(parts, record);
+  if (how === 'new') countJob(parts, record);
   return {
     record,
     position: submission.position,
@@ -135,7 +135,11 @@ async function submitCall(
   }
 }
 
-function count({ metrics, tenantUsage }: CallParts, record: JobRecord): void {
+/** Counts a job that is new. */
+export function countJob(
+  { metrics, tenantUsage }: Pick<CallParts, 'metrics' | 'tenantUsage'>,
+  record: JobRecord,
+): void {
   metrics.jobsAccepted.inc(metricLabels(record));
   tenantUsage.count(record);
 }
@@ -158,7 +162,7 @@ async function directJob(
     const headers = { ...headersOf(submission), [DURABILITY]: 'none' };
     return { record, isNew: true, isStored: false, headers, ...NO_MARKS };
   } finally {
-    if (!isHandedBack) count(parts, submission.record);
+    if (!isHandedBack) countJob(parts, submission.record);
   }
 }
 

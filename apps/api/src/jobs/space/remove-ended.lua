@@ -60,7 +60,9 @@ end
 
 -- The parts of a job that may be removed, itself and its nodes: {id, queue, keys} of each. Nil for one that may not be removed.
 local function removable(id, known)
-  local state, finished_at, hook_events, workflow, queue = unpack(known)
+  local state, finished_at, hook_events, workflow, queue, batch = unpack(known)
+  -- It expires as soon as its batch has collected it.
+  if batch then return nil end
   if not ENDED[state] or (tonumber(finished_at) or latest + 1) > latest then return nil end
   if not queue or is_undelivered(id, hook_events) or is_open(queue, id) then return nil end
   local parts = { { id, queue, keys_of(id, hook_events) } }
@@ -90,7 +92,7 @@ local removed, freed, kept = 0, 0, 0
 local ids = redis.call('ZRANGE', KEYS[1], skip, skip + count - 1)
 for _, id in ipairs(ids) do
   if freed >= wanted then break end
-  local known = redis.call('HMGET', prefix .. ':record:' .. id, 'state', 'finished_at', 'hook_events', 'workflow', 'queue')
+  local known = redis.call('HMGET', prefix .. ':record:' .. id, 'state', 'finished_at', 'hook_events', 'workflow', 'queue', 'batch')
   if not known[1] then
     -- The record has expired.
     redis.call('ZREM', KEYS[1], id)

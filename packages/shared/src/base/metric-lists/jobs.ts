@@ -58,6 +58,13 @@ export const JOB_METRICS = {
     apps: ['api'],
     labels: ['pool'],
   },
+  batchesEnded: {
+    name: 'lehr_batches_ended_total',
+    kind: 'counter',
+    help: 'Batches that ended, by how (completed, failed, expired, cancelled).',
+    apps: ['api'],
+    labels: ['status'],
+  },
   jobsAccepted: {
     name: 'lehr_jobs_accepted_total',
     kind: 'counter',

@@ -1,0 +1,111 @@
+/** Makes batches: of a file, of requests, of a sweep, or of what failed in another one. */
+
+import { setImmediate } from 'node:timers/promises';
+import { type Batch, type BatchRequest, LehrError, MAX_SWEEP_LINES, newBatchId } from '@lehr/shared';
+import type { ObjectStore } from '@lehr/shared/objects';
+import type { Caller } from '../access/auth/authenticator.ts';
+import { QuotaError } from '../access/quotas.ts';
+import { refusal } from '../base/field-problems.ts';
+import type { Files } from '../jobs/files/files.ts';
+import type { BatchStore, NewBatch } from './batch-store.ts';
+import type { BatchEndpoints } from './endpoints.ts';
+import { presentBatch } from './present-batch.ts';
+import { customIdOf, SLICE_LINES, SliceWriter } from './slices.ts';
+import { sampleLines, sweepCount } from './sweep.ts';
+
+export interface CreateParts {
+  readonly batches: BatchStore;
+  readonly files: Files;
+  readonly store: ObjectStore;
+  readonly batchEndpoints: BatchEndpoints;
+}
+
+/** A guess: a batch ends at any time. */
+const RETRY_S = 60;
+const CHECKED_AT_ONCE = 100;
+
+/** Throws `invalid-input`, `not-found` for a file, and QuotaError; then there is no batch. */
+export async function createBatch(parts: CreateParts, caller: Caller, request: BatchRequest): Promise<Batch> {
+  const { tenant, keyId } = caller;
+  const { completion_window, metadata, priority, endpoint } = request;
+  const shared = { id: newBatchId(), tenant, key: keyId, completion_window, metadata, priority, endpoint };
+  if (!parts.batchEndpoints[endpoint])
+    throw refusal('invalid-input', [{ pointer: '/endpoint', detail: 'is not served in batches' }]);
+  return add(parts, caller, { ...shared, ...(await linesOf(parts, caller, request, shared)) });
+}
+
+/** Throws `conflict` for a batch that has not ended or of which nothing failed. */
+export async function retryBatch(parts: CreateParts, caller: Caller, id: string): Promise<Batch> {
+  const { tenant, keyId: key } = caller;
+  const batch = await parts.batches.find(tenant, id);
+  if (batch.ended_at === undefined) throw new LehrError('conflict', 'The batch has not ended.');
+  if (batch.failed === 0) throw new LehrError('conflict', 'No line of the batch has failed.');
+  const { completion_window, metadata, priority, endpoint } = batch;
+  const shared = { id: newBatchId(), tenant, key, completion_window, metadata, priority, endpoint };
+  const source = { from: 'retry' as const, batch: batch.id };
+  return add(parts, caller, { ...shared, source, state: 'validating', total: 0, slices: 0 });
+}
+
+async function add({ batches }: CreateParts, { tenant, limits }: Caller, batch: NewBatch): Promise<Batch> {
+  const { max_batches: max } = limits;
+  if (!(await batches.create(batch, max)))
+    throw new QuotaError(`This tenant may have ${max} batches that have not ended (max_batches).`, {
+      limit: max ?? 0,
+      remaining: 0,
+      resetS: RETRY_S,
+    });
+  return presentBatch(await batches.find(tenant, batch.id));
+}
+
+type Lines = Pick<NewBatch, 'source' | 'state' | 'total' | 'slices'>;
+
+async function linesOf(
+  parts: CreateParts,
+  caller: Caller,
+  { input_file_id, requests, sweep }: BatchRequest,
+  batch: Pick<NewBatch, 'id' | 'tenant' | 'completion_window'>,
+): Promise<Lines> {
+  if (sweep) {
+    const total = sweepCount(sweep);
+    checkCount('/sweep', total, Math.min(MAX_SWEEP_LINES, caller.limits.max_batch_lines ?? MAX_SWEEP_LINES));
+    await checkSweep(parts, caller, sweep);
+    const slices = Math.ceil(total / SLICE_LINES);
+    return { source: { from: 'sweep', sweep }, state: 'in_progress', total, slices };
+  }
+  if (requests) {
+    checkCount('/requests', requests.length, caller.limits.max_batch_lines ?? requests.length);
+    const writer = new SliceWriter(parts.store, batch);
+    for (const [i, body] of requests.entries()) await writer.add({ custom_id: customIdOf(i), body });
+    await writer.flush();
+    const { lines: total, slices } = writer;
+    return { source: { from: 'requests' }, state: 'in_progress', total, slices };
+  }
+  const file = await parts.files.find(caller.tenant, input_file_id ?? '');
+  return { source: { from: 'file', file: file.id }, state: 'validating', total: 0, slices: 0 };
+}
+
+function checkCount(pointer: string, count: number, most: number): void {
+  if (count > most)
+    throw refusal('invalid-input', [{ pointer, detail: `has ${count} jobs, and may have at most ${most}` }]);
+}
+
+/** Every value of every list is checked once; other callers have their turns meanwhile. */
+async function checkSweep(
+  { batchEndpoints }: CreateParts,
+  caller: Caller,
+  sweep: NonNullable<BatchRequest['sweep']>,
+): Promise<void> {
+  let checked = 0;
+  for (const { pointer, request } of sampleLines(sweep)) {
+    checked += 1;
+    if (checked % CHECKED_AT_ONCE === 0) await setImmediate();
+    try {
+      await batchEndpoints['/v1/jobs']?.requestOf(request, caller);
+    } catch (error) {
+      if (!(error instanceof LehrError)) throw error;
+      throw new LehrError(error.code, `${pointer}: ${error.message}`, {
+        problems: [{ pointer, detail: `gives a job that is refused: ${error.message}` }],
+      });
+    }
+  }
+}

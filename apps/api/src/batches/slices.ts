@@ -1,0 +1,126 @@
+/**
+ * The lines and the answers of batches, in the object store. Lines are copied into slices of a few hundred, because no store reads a file from
+ * its middle; each slice gets one part of answers. The time in the names of their folders is the end of the batch, so the sweep of old
+ * outputs removes them when the batch has been kept long enough.
+ */
+import { batchFolderName, LehrError, type ObjectKey, timeOfId, toObjectKey } from '@lehr/shared';
+import type { ObjectStore } from '@lehr/shared/objects';
+import type { BatchRecord } from './batch-store.ts';
+import { sweepLine } from './sweep.ts';
+
+export const SLICE_LINES = 250;
+const SLICE_BYTES = 4_000_000;
+const HOUR_MS = 3_600_000;
+const DIGITS = 5;
+const JSON_LINES = { contentType: 'application/jsonl' };
+
+export interface Line {
+  readonly custom_id: string;
+  readonly body: unknown;
+}
+
+type BatchPlace = Pick<BatchRecord, 'id' | 'tenant' | 'completion_window'>;
+
+const keyOf = (
+  root: 'in' | 'out',
+  { id, tenant, completion_window }: BatchPlace,
+  name: string,
+): ObjectKey => {
+  const endsAt = timeOfId(id) + Number.parseInt(completion_window, 10) * HOUR_MS;
+  return toObjectKey(`${root}/${tenant}/${batchFolderName(id, endsAt)}/${name}`);
+};
+const sliceKey = (batch: BatchPlace, slice: number): ObjectKey =>
+  keyOf('in', batch, `slice-${String(slice).padStart(DIGITS, '0')}`);
+const partKey = (batch: BatchPlace, slice: number): ObjectKey =>
+  keyOf('out', batch, `part-${String(slice).padStart(DIGITS, '0')}`);
+
+/** Copies lines into slices. */
+export class SliceWriter {
+  readonly #store: ObjectStore;
+  readonly #batch: BatchPlace;
+  #texts: string[] = [];
+  #bytes = 0;
+  slices = 0;
+  lines = 0;
+
+  constructor(store: ObjectStore, batch: BatchPlace) {
+    this.#store = store;
+    this.#batch = batch;
+  }
+
+  async add(line: Line): Promise<void> {
+    const text = JSON.stringify({ line: this.lines, custom_id: line.custom_id, body: line.body });
+    this.#texts.push(text);
+    this.#bytes += text.length;
+    this.lines += 1;
+    if (this.#texts.length >= SLICE_LINES || this.#bytes >= SLICE_BYTES) await this.flush();
+  }
+
+  async flush(): Promise<void> {
+    if (this.#texts.length === 0) return;
+    const body = Buffer.from(`${this.#texts.join('\n')}\n`);
+    await this.#store.put(sliceKey(this.#batch, this.slices), body, JSON_LINES);
+    this.slices += 1;
+    this.#texts = [];
+    this.#bytes = 0;
+  }
+}
+
+/** A line with its number in the batch, from 0. */
+export interface NumberedLine extends Line {
+  readonly line: number;
+}
+
+export async function readSlice(
+  store: ObjectStore,
+  batch: BatchRecord,
+  slice: number,
+): Promise<readonly NumberedLine[]> {
+  if (batch.source.from !== 'sweep') return jsonLines(await textOf(store, sliceKey(batch, slice)));
+  const { sweep } = batch.source;
+  const first = slice * SLICE_LINES;
+  return Array.from({ length: Math.min(SLICE_LINES, batch.total - first) }, (_, i) => ({
+    line: first + i,
+    custom_id: customIdOf(first + i),
+    body: sweepLine(sweep, first + i),
+  }));
+}
+
+/** Of a line whose caller has given none. */
+export const customIdOf = (line: number): string => `line-${line + 1}`;
+
+/** What became of a line: the record of its job as Redis had it, or why it has none. */
+export interface LineResult {
+  readonly line: number;
+  readonly custom_id: string;
+  readonly record?: Readonly<Record<string, string>>;
+  readonly error?: { readonly code: string; readonly message: string };
+}
+
+export async function writePart(
+  store: ObjectStore,
+  batch: BatchPlace,
+  slice: number,
+  results: readonly LineResult[],
+): Promise<void> {
+  const body = Buffer.from(results.map((each) => `${JSON.stringify(each)}\n`).join(''));
+  await store.put(partKey(batch, slice), body, JSON_LINES);
+}
+
+export const readPart = async (
+  store: ObjectStore,
+  batch: BatchPlace,
+  slice: number,
+): Promise<readonly LineResult[]> => jsonLines(await textOf(store, partKey(batch, slice)));
+
+async function textOf(store: ObjectStore, key: ObjectKey): Promise<string> {
+  const object = await store.get(key);
+  if (!object) throw new LehrError('gone', 'The lines of this batch have been deleted.');
+  return new Response(object.body).text();
+}
+
+const jsonLines = <Each>(text: string): Each[] =>
+  text
+    .split('\n')
+    .filter((each) => each !== '')
+    .map((each) => JSON.parse(each) as Each);

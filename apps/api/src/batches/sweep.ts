@@ -1,0 +1,40 @@
+/** Sweeps: every combination of lists of values. Line n is a function of the sweep and n, so a sweep is never written out. */
+import type { Sweep } from '@lehr/shared';
+
+/** In the order in which they vary: the last one fastest. */
+const AXES = ['model', 'adapters', 'prompt', 'sampler', 'steps', 'guidance', 'seed'] as const;
+
+const axesOf = ({ values }: Sweep) =>
+  AXES.flatMap((name) => {
+    const list: readonly unknown[] | undefined = values[name];
+    return list ? [{ name, list }] : [];
+  });
+
+export const sweepCount = (sweep: Sweep): number =>
+  axesOf(sweep).reduce((count, { list }) => count * list.length, 1);
+
+/** The request of a line, from 0. */
+export function sweepLine(sweep: Sweep, line: number): object {
+  const input: Record<string, unknown> = { ...(sweep.request.input as object | undefined) };
+  const request: Record<string, unknown> = { ...sweep.request, input };
+  let rest = line;
+  for (const { name, list } of axesOf(sweep).reverse()) {
+    const value = list[rest % list.length];
+    rest = Math.floor(rest / list.length);
+    if (name === 'model') request.model = value;
+    else input[name] = value;
+  }
+  return request;
+}
+
+/** Lines in which each value of each list occurs: when these are valid, all are, because the values do not depend on each other. */
+export function* sampleLines(
+  sweep: Sweep,
+): Generator<{ readonly pointer: string; readonly request: object }> {
+  let step = 1;
+  for (const { name, list } of axesOf(sweep).reverse()) {
+    for (let i = 0; i < list.length; i += 1)
+      yield { pointer: `/sweep/values/${name}/${i}`, request: sweepLine(sweep, i * step) };
+    step *= list.length;
+  }
+}

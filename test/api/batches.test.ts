@@ -1,0 +1,294 @@
+/** Batches over a real Redis and a real store, with a worker that the test controls. */
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { feedBatches } from '../../apps/api/src/batches/feeder.ts';
+import {
+  type Batch,
+  type BatchId,
+  BatchListSchema,
+  BatchSchema,
+  type JobId,
+} from '../../packages/shared/src/index.ts';
+import { type ApiWorld, apiWorld, problemOf } from '../support/api-world.ts';
+import { whenDone } from '../support/cleanup.ts';
+import { keyHolder } from '../support/key-holder.ts';
+import { startRedis, type TestRedis } from '../support/redis.ts';
+
+let server: TestRedis;
+beforeAll(async () => {
+  server = await startRedis();
+});
+afterAll(() => server.stop());
+
+const QUEUE = 'diffusion.tiny@1.64x64';
+const picture = (prompt: string, rest: object = {}) => ({
+  type: 'text-to-image',
+  input: { prompt, ...rest },
+});
+
+/** An API that feeds batches. `feed` starts another process's feeder. */
+async function batchWorld(): Promise<ApiWorld & { feed(): () => Promise<void> }> {
+  const world = await apiWorld(server.url);
+  await world.worker.report();
+  const feed = () => {
+    const stop = feedBatches(world.parts);
+    whenDone(stop);
+    return stop;
+  };
+  return { ...world, feed };
+}
+
+const batchOf = async (response: Response): Promise<Batch> => {
+  expect(response.status, await response.clone().text()).toBe(200);
+  return BatchSchema.strict().parse(await response.json());
+};
+
+const create = async ({ ask }: Pick<ApiWorld, 'ask'>, body: object): Promise<Batch> =>
+  batchOf(await ask('POST', '/v1/batches', body));
+
+const get = async ({ ask }: Pick<ApiWorld, 'ask'>, id: string): Promise<Batch> =>
+  batchOf(await ask('GET', `/v1/batches/${id}`));
+
+async function ended(world: Pick<ApiWorld, 'ask'>, id: string): Promise<Batch> {
+  let batch = await get(world, id);
+  await expect
+    .poll(
+      async () => {
+        batch = await get(world, id);
+        return batch.status;
+      },
+      { timeout: 20_000 },
+    )
+    .toMatch(/^(?:completed|failed|expired|cancelled)$/);
+  return batch;
+}
+
+interface Answer {
+  readonly custom_id: string;
+  readonly response: {
+    status_code: number;
+    body: { id: string; input: { seed: number; prompt: string } };
+  } | null;
+  readonly error: { code: string; message: string } | null;
+}
+
+async function answers({ ask }: Pick<ApiWorld, 'ask'>, file: string | null): Promise<Answer[]> {
+  const response = await ask('GET', `/v1/files/${file}/content`);
+  expect(response.status).toBe(200);
+  const text = await response.text();
+  return text
+    .split('\n')
+    .filter((line) => line !== '')
+    .map((line) => JSON.parse(line) as Answer);
+}
+
+/** Ends so many jobs, each as the function says. */
+async function work(world: ApiWorld, count: number, fails = (_prompt: string) => false): Promise<string[]> {
+  const prompts: string[] = [];
+  for (let i = 0; i < count; i += 1) {
+    const claim = await world.worker.next(QUEUE);
+    const record = await world.parts.records.read(claim.jobId as JobId);
+    const prompt = String(record?.input.prompt);
+    prompts.push(prompt);
+    if (fails(prompt)) await world.worker.fail(claim);
+    else await world.worker.succeed(claim);
+  }
+  return prompts;
+}
+
+test('A batch of requests becomes jobs, and its answers are in the order of the input, those that failed apart', async () => {
+  const world = await batchWorld();
+  const prompts = ['one', 'two', 'three', 'four'];
+  const batch = await create(world, {
+    requests: prompts.map((prompt) => picture(prompt)),
+    metadata: { run: '7' },
+  });
+  expect(batch).toMatchObject({ status: 'in_progress', endpoint: '/v1/jobs', metadata: { run: '7' } });
+  expect(batch.request_counts).toEqual({ total: 4, completed: 0, failed: 0 });
+  world.feed();
+  await work(world, 4, (prompt) => prompt === 'two');
+  const done = await ended(world, batch.id);
+  expect(done).toMatchObject({ status: 'completed', request_counts: { total: 4, completed: 3, failed: 1 } });
+  const output = await answers(world, done.output_file_id);
+  expect(output.map(({ custom_id, response }) => [custom_id, response?.body.input.prompt])).toEqual([
+    ['line-1', 'one'],
+    ['line-3', 'three'],
+    ['line-4', 'four'],
+  ]);
+  expect(await answers(world, done.error_file_id)).toMatchObject([
+    { custom_id: 'line-2', response: { status_code: 500 }, error: { code: 'numeric-error' } },
+  ]);
+  const { data } = BatchListSchema.parse(await (await world.ask('GET', '/v1/batches')).json());
+  expect(data).toEqual([done]);
+});
+
+test('A sweep is counted before a job exists, and its last list varies fastest', async () => {
+  const world = await batchWorld();
+  const sweep = {
+    request: { type: 'text-to-image', input: { width: 64 } },
+    values: { prompt: ['a', 'b'], seed: [1, 2] },
+  };
+  const batch = await create(world, { sweep });
+  expect(batch.request_counts.total).toBe(4);
+  world.feed();
+  await work(world, 4);
+  const done = await ended(world, batch.id);
+  const output = await answers(world, done.output_file_id);
+  expect(output.map(({ response }) => [response?.body.input.prompt, response?.body.input.seed])).toEqual([
+    ['a', 1],
+    ['a', 2],
+    ['b', 1],
+    ['b', 2],
+  ]);
+});
+
+test('A sweep with a value that no job may have is refused, and names the value', async () => {
+  const world = await batchWorld();
+  const sweep = { request: picture('a'), values: { steps: [8, 0] } };
+  const response = await world.ask('POST', '/v1/batches', { sweep });
+  expect(response.status).toBe(422);
+  expect(await problemOf(response)).toMatchObject({
+    type: 'urn:lehr:problem:invalid-input',
+    errors: [{ pointer: '/sweep/values/steps/1' }],
+  });
+});
+
+test('A line that the model refuses fails alone', async () => {
+  const world = await batchWorld();
+  const requests = [picture('a', { width: 4096 }), picture('b'), { ...picture('c'), model: 'no-such-model' }];
+  const batch = await create(world, { requests });
+  world.feed();
+  await work(world, 1);
+  const done = await ended(world, batch.id);
+  expect(done).toMatchObject({ status: 'completed', request_counts: { total: 3, completed: 1, failed: 2 } });
+  expect(await answers(world, done.error_file_id)).toMatchObject([
+    { custom_id: 'line-1', error: { code: 'invalid-input' } },
+    { custom_id: 'line-3', error: { code: 'model-not-found' } },
+  ]);
+});
+
+test('A file that was uploaded is read, and one with bad lines fails with the number of each', async () => {
+  const world = await batchWorld();
+  world.feed();
+  const upload = async (lines: readonly object[]): Promise<string> => {
+    const form = new FormData();
+    form.append('content', new Blob([lines.map((line) => JSON.stringify(line)).join('\n')]), 'lines.jsonl');
+    const headers = { authorization: 'Bearer lehr_test_key_0123456789' };
+    const response = await world.app.request('/v1/files', { method: 'POST', headers, body: form });
+    return ((await response.json()) as { id: string }).id;
+  };
+  const line = (custom_id: string) => ({
+    custom_id,
+    method: 'POST',
+    url: '/v1/jobs',
+    body: picture(custom_id),
+  });
+  const good = await create(world, { input_file_id: await upload([line('x'), line('y')]) });
+  await work(world, 2);
+  const done = await ended(world, good.id);
+  expect((await answers(world, done.output_file_id)).map(({ custom_id }) => custom_id)).toEqual(['x', 'y']);
+  const bad = await create(world, {
+    input_file_id: await upload([line('x'), line('x'), { custom_id: 'z' }]),
+  });
+  const failed = await ended(world, bad.id);
+  expect(failed.status).toBe('failed');
+  expect(failed.errors?.data.map(({ line: number }) => number)).toEqual([2, 3]);
+});
+
+/** A batch of which ten jobs are there, because its key may have twice as many and batches get half. */
+async function halfMade(world: Awaited<ReturnType<typeof batchWorld>>, name: string) {
+  const holder = await keyHolder(world, name, { limits: { max_jobs: 20 } });
+  const sweep = { request: picture('a'), values: { seed: Array.from({ length: 300 }, (_, i) => i) } };
+  const batch = await create(holder, { sweep });
+  const stop = world.feed();
+  const { redis, keys } = world.parts;
+  await expect.poll(() => redis.zcard(keys.live), { timeout: 20_000 }).toBe(10);
+  return { holder, batch, stop };
+}
+
+test('A cancelled batch makes no more jobs, cancels those that wait, and gives out what is done', async () => {
+  const world = await batchWorld();
+  const { holder, batch, stop } = await halfMade(world, 'acme');
+  await work(world, 2);
+  const asked = await batchOf(await holder.ask('POST', `/v1/batches/${batch.id}/cancel`));
+  expect(asked.status).toBe('cancelling');
+  const done = await ended(holder, batch.id);
+  expect(done).toMatchObject({
+    status: 'cancelled',
+    request_counts: { total: 300, completed: 2, failed: 298 },
+  });
+  expect(await world.parts.redis.zcard(world.parts.keys.live)).toBe(0);
+  expect(await answers(holder, done.output_file_id)).toHaveLength(2);
+  const errors = await answers(holder, done.error_file_id);
+  expect(errors).toHaveLength(298);
+  expect(new Set(errors.map(({ error }) => error?.code))).toEqual(new Set(['batch_cancelled']));
+  await stop();
+  const retried = await batchOf(await holder.ask('POST', `/v1/batches/${batch.id}/retry`));
+  expect(retried).toMatchObject({ status: 'validating', retried_from: batch.id });
+  world.feed();
+  await expect.poll(async () => (await get(holder, retried.id)).request_counts.total).toBe(298);
+});
+
+test('A batch whose window is over expires: what waits is cancelled, and what was not made is said to have expired', async () => {
+  const world = await batchWorld();
+  const { holder, batch } = await halfMade(world, 'acme');
+  const { redis, keys, batches } = world.parts;
+  const id = batch.id as BatchId;
+  await batches.write(id, { expires_at: 1 });
+  await redis.zadd(keys.batchesDue, 0, id);
+  const done = await ended(holder, id);
+  expect(done).toMatchObject({ status: 'expired', output_file_id: null, request_counts: { failed: 300 } });
+  const errors = await answers(holder, done.error_file_id);
+  expect(new Set(errors.map(({ error }) => error?.code))).toEqual(new Set(['batch_expired']));
+});
+
+test('A batch ends with its reason when its key is revoked, and its jobs run to their end', async () => {
+  const world = await batchWorld();
+  const { holder, batch } = await halfMade(world, 'acme');
+  const other = await keyHolder(world, 'acme');
+  await world.ask('DELETE', `/v1/keys/${holder.key.id}`);
+  await work(world, 10);
+  const done = await ended(other, batch.id);
+  expect(done).toMatchObject({
+    status: 'failed',
+    errors: { data: [{ code: 'key_not_valid' }] },
+    request_counts: { completed: 10, failed: 290 },
+  });
+});
+
+test('A tenant has at most as many unfinished batches, and lines of one, as its key allows', async () => {
+  const world = await batchWorld();
+  const holder = await keyHolder(world, 'acme', { limits: { max_batches: 1, max_batch_lines: 2 } });
+  const requests = [picture('a'), picture('b')];
+  const tooLong = await holder.ask('POST', '/v1/batches', { requests: [...requests, picture('c')] });
+  expect(tooLong.status).toBe(422);
+  await create(holder, { requests });
+  const second = await holder.ask('POST', '/v1/batches', { requests });
+  expect(second.status).toBe(429);
+  expect((await problemOf(second)).detail).toContain('max_batches');
+});
+
+test('Two feeders of one batch, and one that takes over from the middle of a slice, make each job once', async () => {
+  const world = await batchWorld();
+  const { keys, redis, batches } = world.parts;
+  const requests = Array.from({ length: 300 }, (_, i) => picture(`p${i}`));
+  const batch = await create(world, { requests });
+  const id = batch.id as BatchId;
+  // As a process leaves it that dies after the jobs of 100 lines, and has noted 50.
+  const stop = world.feed();
+  await expect.poll(() => redis.zcard(keys.live)).toBe(300);
+  await stop();
+  await redis.hdel(keys.batch(id), 'jobs:0');
+  await batches.write(id, { next: 0, sent: 50 });
+  await redis.zadd(keys.batchesDue, 0, id);
+  world.feed();
+  world.feed();
+  const prompts = await work(world, 300);
+  const done = await ended(world, batch.id);
+  expect(done.request_counts).toEqual({ total: 300, completed: 300, failed: 0 });
+  expect(new Set(prompts).size).toBe(300);
+  const output = await answers(world, done.output_file_id);
+  expect(output.map(({ response }) => response?.body.input.prompt)).toEqual(
+    requests.map(({ input }) => input.prompt),
+  );
+  expect(await redis.zcard(keys.jobsOf('default' as never))).toBe(0);
+});
