@@ -58,6 +58,16 @@ const ENTRIES: readonly Entry[] = [
       'masks, weighted prompts, second passes, early ends; float32; three tenths and a third of the width',
     comparisons: ['xl-edits', 'xl-refiner'],
   },
+  {
+    model: 'Stable Diffusion 1.5',
+    forms: 'LoRAs of rank 32 and a ControlNet, in shared runs; float32; full size',
+    comparisons: ['adapters'],
+  },
+  {
+    model: 'SDXL',
+    forms: 'LoRAs of rank 32 and a ControlNet, in shared runs; float32; three tenths of the width',
+    comparisons: ['xl-adapters'],
+  },
   family('Stable Diffusion 1.5', 'sd15'),
   family('Stable Diffusion 2.1, velocity', 'sd21'),
   family('SD-Turbo', 'sd-turbo'),
