@@ -191,7 +191,10 @@ test('A file that was uploaded is read, and one with bad lines fails with the nu
   });
   const failed = await ended(world, bad.id);
   expect(failed.status).toBe('failed');
-  expect(failed.errors?.data.map(({ line: number }) => number)).toEqual([2, 3]);
+  expect(failed.errors?.data.map(({ line: number, code }) => [number, code])).toEqual([
+    [2, 'duplicate_custom_id'],
+    [3, 'missing_required_parameter'],
+  ]);
 });
 
 /** A batch of which ten jobs are there, because its key may have twice as many and batches get half. */

@@ -10,7 +10,7 @@ import { SessionStore } from '../../apps/api/src/access/session/session-store.ts
 import { createApp } from '../../apps/api/src/app.ts';
 import { settingsOf } from '../../apps/api/src/base/env.ts';
 import { BatchStore } from '../../apps/api/src/batches/batch-store.ts';
-import { jobEndpoint } from '../../apps/api/src/batches/endpoints.ts';
+import { batchEndpoints } from '../../apps/api/src/dialects/openai/batch-endpoints.ts';
 import { OpenAiErrorSchema } from '../../apps/api/src/dialects/openai/errors.ts';
 import { ExpectedWorkers } from '../../apps/api/src/fleet/expected-workers.ts';
 import { FleetView } from '../../apps/api/src/fleet/fleet-view.ts';
@@ -145,6 +145,7 @@ export async function apiWorld(url: string, changes: Partial<ApiParts> = {}): Pr
     ...changes,
   });
   const { backlog } = admission;
+  const answers = largeAnswers();
   const waits = new JobWaits(channels, keys, clock);
   const parts: ApiParts = {
     registry,
@@ -161,7 +162,7 @@ export async function apiWorld(url: string, changes: Partial<ApiParts> = {}): Pr
     callerLines: new CallerLines(),
     unanswered: new UnansweredRequests(redis, keys),
     batches: new BatchStore(redis, keys),
-    batchEndpoints: { '/v1/jobs': jobEndpoint(presenter) },
+    batchEndpoints: batchEndpoints({ presenter, store, largeAnswers: answers }),
     waits,
     direct: new DirectCalls({
       redis,
@@ -183,7 +184,7 @@ export async function apiWorld(url: string, changes: Partial<ApiParts> = {}): Pr
     storage,
     files: new Files({ redis, keys, store, storage, clock, ttlMs: 60_000, maxBytes: 1_000_000 }),
     largeBodies: largeBodies(),
-    largeAnswers: largeAnswers(),
+    largeAnswers: answers,
     bodyReads: new BodyReads(clock),
     maxUploadBytes: 1_000_000,
     linkSecret: LINK_SECRET,

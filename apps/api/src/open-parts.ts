@@ -21,7 +21,7 @@ import { fingerprint } from './access/fingerprints.ts';
 import { SessionStore } from './access/session/session-store.ts';
 import { type ApiConfig, readPools, settingsOf } from './base/env.ts';
 import { BatchStore } from './batches/batch-store.ts';
-import { jobEndpoint } from './batches/endpoints.ts';
+import { batchEndpoints } from './dialects/openai/batch-endpoints.ts';
 import { ExpectedWorkers } from './fleet/expected-workers.ts';
 import { FleetView } from './fleet/fleet-view.ts';
 import { PauseStore } from './fleet/pause-store.ts';
@@ -123,7 +123,7 @@ export async function openParts(options: OpenOptions): Promise<ApiParts> {
     callerLines: new CallerLines(),
     unanswered: new UnansweredRequests(redis, keys),
     batches: new BatchStore(redis, keys),
-    batchEndpoints: { '/v1/jobs': jobEndpoint(views.presenter) },
+    batchEndpoints: batchEndpoints({ ...stores, ...views }),
     webhooks: openWebhooks(redis, await webhookOptions(config, keys, audit)),
     // Of the same form as the ids of workers.
     instance: newWorkerId(hostname()),

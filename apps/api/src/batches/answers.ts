@@ -5,7 +5,8 @@
 import { ERROR_CODES, type ErrorCode, type JobId, LehrError, toLehrError } from '@lehr/shared';
 import type { ObjectStore } from '@lehr/shared/objects';
 import { type JobRecord, parseStoredRecord } from '@lehr/shared/records';
-import type { BatchRecord } from './batch-store.ts';
+import { JobEndedError, succeeded } from '../jobs/requests/hold.ts';
+import type { BatchRecord, LineFault } from './batch-store.ts';
 import type { BatchEndpoints } from './endpoints.ts';
 import type { BatchOutput } from './finish.ts';
 import { type LineResult, type NumberedLine, readPart, readSlice } from './slices.ts';
@@ -15,7 +16,8 @@ export interface AnswerParts {
   readonly batchEndpoints: BatchEndpoints;
 }
 
-const ANSWERS_AT_ONCE = 16;
+/** An answer may have many megabytes. */
+const ANSWERS_AT_ONCE = 4;
 
 export async function* answersOf(
   parts: AnswerParts,
@@ -30,60 +32,65 @@ export async function* answersOf(
       .filter(({ result }) => (result.record?.state === 'succeeded') === (output === 'output'));
     for (let i = 0; i < wanted.length; i += ANSWERS_AT_ONCE) {
       const some = wanted.slice(i, i + ANSWERS_AT_ONCE);
-      const texts = await Promise.all(
-        some.map(
-          async ({ result, line }) => `${JSON.stringify(await answerOf(parts, batch, result, line))}\n`,
-        ),
+      yield (await Promise.all(some.map(({ result, line }) => answerOf(parts, batch, result, line)))).join(
+        '',
       );
-      yield texts.join('');
     }
   }
 }
 
-async function answerOf(parts: AnswerParts, batch: BatchRecord, result: LineResult, line: NumberedLine) {
-  const { custom_id } = line;
-  const record = result.record && parseStoredRecord(result.record.id as JobId, result.record);
-  const id = `batch_req_${(record?.id ?? `${batch.id}_${result.line}`).replace(/^(?:job|batch)_/, '')}`;
-  try {
-    const body = await bodyOf(parts, batch, result, record, line.body);
-    return { id, custom_id, response: { status_code: 200, request_id: record?.id ?? id, body }, error: null };
-  } catch (error) {
-    const { code, message } = error instanceof LineError ? error : toLehrError(error);
-    const status = ERROR_CODES[code as ErrorCode]?.status;
-    const body = { error: { code, message, type: 'invalid_request_error', param: null } };
-    const response =
-      status === undefined ? null : { status_code: status, request_id: record?.id ?? id, body };
-    return { id, custom_id, response, error: { code, message } };
-  }
-}
-
-/** A code of a line may be none of a job: the batch ended before it. */
-class LineError extends Error {
-  readonly code: string;
-
-  constructor({ code, message }: { readonly code: string; readonly message: string }) {
-    super(message);
-    this.code = code;
-  }
-}
-
-async function bodyOf(
-  parts: AnswerParts,
+/** A line of the output or of the errors. */
+async function answerOf(
+  { batchEndpoints }: AnswerParts,
   batch: BatchRecord,
-  { error, record: stored }: LineResult,
-  record: JobRecord | undefined,
-  body: unknown,
-): Promise<unknown> {
-  if (error) throw new LineError(error);
-  if (!record) throw new LehrError('internal', `The job ${stored?.id} cannot be read by this version.`);
-  if (record.state === 'failed')
-    throw new LineError({ code: record.error.code, message: record.error.detail });
-  if (record.state === 'canceled' || record.state === 'expired')
-    throw new LineError({
-      code: batch.reason === undefined ? record.state : `batch_${batch.reason}`,
-      message: `The job ended as ${record.state}.`,
-    });
-  const endpoint = parts.batchEndpoints[batch.endpoint];
+  result: LineResult,
+  line: NumberedLine,
+): Promise<string> {
+  const { custom_id } = line;
+  const endpoint = batchEndpoints[batch.endpoint];
   if (!endpoint) throw new LehrError('not-found', `Nothing serves ${batch.endpoint} in a batch.`);
-  return endpoint.answerOf(record, body);
+  const job = result.record?.id;
+  const id = `batch_req_${(job ?? `${batch.id}_${result.line}`).replace(/^(?:job|batch)_/, '')}`;
+  const request_id = job ?? id;
+  try {
+    const ended = endOf(result, batch);
+    if (!('state' in ended)) return jsonLine({ id, custom_id, response: null, error: ended });
+    const body = await endpoint.answerOf(succeeded(ended), line.body);
+    const head = JSON.stringify({ id, custom_id, response: { status_code: 200, request_id } });
+    // The body is JSON already, and may be large.
+    return `${head.slice(0, -2)},"body":${body}},"error":null}\n`;
+  } catch (cause) {
+    const error = toLehrError(cause);
+    const isOfLine = result.error !== undefined || cause instanceof JobEndedError;
+    // What could be read later is not an answer: the reader gets a broken download, and repeats it.
+    if (!isOfLine && error.retryable) throw error;
+    const { code, message } = error;
+    const { status, body } = endpoint.errorOf?.(error) ?? ownError(error);
+    const response = { status_code: status, request_id, body };
+    return jsonLine({ id, custom_id, response, error: endpoint.errorOf ? null : { code, message } });
+  }
+}
+
+const jsonLine = (value: object): string => `${JSON.stringify(value)}\n`;
+
+const ownError = ({ code, message, status }: LehrError) => ({
+  status,
+  body: { error: { code, message, type: 'invalid_request_error', param: null } },
+});
+
+/** The record of the job, or why there was none or it was ended. Throws the error of a line that was refused. */
+function endOf({ error, record: stored }: LineResult, { reason }: BatchRecord): JobRecord | LineFault {
+  if (error) {
+    const { code, message, problems } = error;
+    if (code in ERROR_CODES) throw new LehrError(code as ErrorCode, message, { problems });
+    return { code, message };
+  }
+  const record = stored && parseStoredRecord(stored.id as JobId, stored);
+  if (!record) throw new LehrError('internal', `The job ${stored?.id} cannot be read by this version.`);
+  const { state } = record;
+  if (state !== 'canceled' && state !== 'expired') return record;
+  return {
+    code: reason === undefined ? state : `batch_${reason}`,
+    message: `The job ended as ${state}.`,
+  };
 }

@@ -10,6 +10,7 @@ import { readFileSync } from 'node:fs';
 import {
   BATCH_ENDPOINTS,
   type BatchId,
+  type FieldProblem,
   isBatchId,
   LehrError,
   PRIORITY_CLASSES,
@@ -81,6 +82,13 @@ export type BatchRecord = z.output<typeof BatchRecordSchema> & {
   /** Slices that have begun and are not collected. */
   readonly open: readonly OpenSlice[];
 };
+
+/** Why a line has no job. Its code may be none of a LehrError: the batch ended before it. */
+export interface LineFault {
+  readonly code: string;
+  readonly message: string;
+  readonly problems?: readonly FieldProblem[];
+}
 
 export interface OpenSlice {
   readonly slice: number;
@@ -220,7 +228,7 @@ export class BatchStore {
   }
 
   /** The refused lines of a slice, by their number in it. */
-  async refused(id: BatchId, slice: number): Promise<Record<string, { code: string; message: string }>> {
+  async refused(id: BatchId, slice: number): Promise<Record<string, LineFault>> {
     return JSON.parse((await this.#redis.hget(this.#keys.batch(id), `bad:${slice}`)) ?? '{}');
   }
 

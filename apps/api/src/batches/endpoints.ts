@@ -1,15 +1,17 @@
 /** What the lines of a batch may ask for: by the URL of the batch, how a line becomes a job, and how the job becomes its answer. */
 import { type BatchEndpointPath, type JobRequest, JobRequestSchema, LehrError } from '@lehr/shared';
-import type { JobRecord } from '@lehr/shared/records';
 import type { Caller } from '../access/auth/authenticator.ts';
 import { bodyRefusal } from '../http/middleware/validation.ts';
 import type { Presenter } from '../jobs/present.ts';
+import type { SucceededRecord } from '../jobs/requests/hold.ts';
 
 export interface BatchEndpoint {
   /** The job of a line. Throws a LehrError for a body that is not valid: the line fails, and the others go on. */
   requestOf(body: unknown, caller: Caller): JobRequest | Promise<JobRequest>;
-  /** The body of the answer, for a job that has succeeded. `body` is that of the line. */
-  answerOf(record: JobRecord, body: unknown): unknown;
+  /** The body of the answer, as JSON. `body` is that of the line. */
+  answerOf(record: SucceededRecord, body: unknown): Promise<string>;
+  /** The answer in which clients of this URL expect an error. */
+  errorOf?(error: LehrError): { readonly status: number; readonly body: unknown };
 }
 
 /** A URL that is absent is not offered. */
@@ -24,5 +26,5 @@ export const jobEndpoint = (presenter: Presenter): BatchEndpoint => ({
       throw new LehrError('invalid-input', 'A line of a batch is one job, and no workflow.');
     return data;
   },
-  answerOf: (record) => presenter.job(record),
+  answerOf: async (record) => JSON.stringify(await presenter.job(record)),
 });

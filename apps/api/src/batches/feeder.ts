@@ -8,7 +8,7 @@ import type { Caller } from '../access/auth/authenticator.ts';
 import { cancelJob } from '../jobs/cancel.ts';
 import { type CallParts, countJob } from '../jobs/requests/make-job.ts';
 import { submitJob } from '../jobs/submit.ts';
-import { type BatchRecord, isEnded, type OpenSlice, type Reason } from './batch-store.ts';
+import { type BatchRecord, isEnded, type LineFault, type OpenSlice, type Reason } from './batch-store.ts';
 import { type CollectParts, collectSlice } from './collect.ts';
 import type { BatchEndpoints } from './endpoints.ts';
 import { type FillParts, fillSlices } from './fill.ts';
@@ -206,7 +206,7 @@ async function submitLine(
   batch: BatchRecord,
   { line, body }: NumberedLine,
   at: number,
-): Promise<{ code: string; message: string } | undefined> {
+): Promise<LineFault | undefined> {
   try {
     const endpoint = parts.batchEndpoints[batch.endpoint];
     if (!endpoint) throw new LehrError('not-found', `Nothing serves ${batch.endpoint} in a batch.`);
@@ -224,9 +224,9 @@ async function submitLine(
     if (how === 'new') countJob(parts, record);
     return undefined;
   } catch (error) {
-    const { code, message } = toLehrError(error);
+    const { code, message, problems } = toLehrError(error);
     if (PASSING.includes(code)) throw error;
-    return { code, message };
+    return { code, message, ...(problems.length > 0 && { problems: problems.slice(0, 1) }) };
   }
 }
 

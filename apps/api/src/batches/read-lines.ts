@@ -33,46 +33,72 @@ export async function* linesOfFile(
     number += 1;
     if (text.trim() === '') continue;
     const read = readLine(text, endpoint, known);
-    if (typeof read !== 'string') {
+    if (!('code' in read)) {
       if (known.size > most)
-        throw new BadLines([fault(number, 'too_many_lines', `A batch may have at most ${most} lines.`)]);
+        throw new BadLines([
+          fault('too_many_tasks', `The batch input file may have at most ${most} requests.`, null, number),
+        ]);
       if (errors.length === 0) yield read;
       continue;
     }
-    errors.push(fault(number, 'invalid_line', read));
+    errors.push({ ...read, line: number });
     if (errors.length === MAX_ERRORS) break;
   }
   if (known.size === 0 && errors.length === 0)
-    errors.push({ code: 'empty_file', message: 'The file has no line.', param: null, line: null });
+    errors.push(
+      fault('empty_file', 'The input file is empty. Please ensure that the batch has at least one request.'),
+    );
   if (errors.length > 0) throw new BadLines(errors);
 }
 
-const fault = (line: number, code: string, message: string): BatchError => ({
-  code,
-  message,
-  param: null,
-  line,
-});
+const fault = (
+  code: string,
+  message: string,
+  param: string | null = null,
+  line: number | null = null,
+): BatchError => ({ code, message, param, line });
 
-/** The line, or what is wrong with it. */
-function readLine(text: string, endpoint: string, known: Set<string>): Line | string {
-  let value: unknown;
-  try {
-    value = JSON.parse(text);
-  } catch {
-    return 'The line is not JSON.';
-  }
-  if (typeof value !== 'object' || value === null || Array.isArray(value))
-    return 'The line is no JSON object.';
-  const { custom_id, method, url, body } = value as Record<string, unknown>;
+/** The line, or what is wrong with it, with the codes of OpenAI. */
+function readLine(text: string, endpoint: string, known: Set<string>): Line | BatchError {
+  const line = parsedLine(text);
+  if (!line) return fault('invalid_json_line', 'This line is not parseable as valid JSON.');
+  const { custom_id, method, url, body } = line;
+  for (const name of ['custom_id', 'method', 'url', 'body'])
+    if (line[name] === undefined)
+      return fault('missing_required_parameter', `Missing required parameter: '${name}'.`, name);
   if (typeof custom_id !== 'string' || custom_id === '' || custom_id.length > MAX_CUSTOM_ID)
-    return `custom_id must be a text of 1 to ${MAX_CUSTOM_ID} characters.`;
-  if (known.has(custom_id)) return `custom_id ${JSON.stringify(custom_id)} is that of an earlier line.`;
-  if (method !== 'POST') return 'method must be POST.';
-  if (url !== endpoint) return `url must be ${endpoint}, the endpoint of the batch.`;
-  if (typeof body !== 'object' || body === null || Array.isArray(body)) return 'body must be an object.';
+    return fault(
+      'invalid_value',
+      `custom_id must be a string of 1 to ${MAX_CUSTOM_ID} characters.`,
+      'custom_id',
+    );
+  if (known.has(custom_id)) return fault('duplicate_custom_id', DUPLICATE, 'custom_id');
+  if (method !== 'POST') return fault('invalid_method', 'The method of a request must be POST.', 'method');
+  if (url !== endpoint)
+    return fault(
+      'invalid_url',
+      `The URL provided for this request does not match the batch endpoint, ${endpoint}.`,
+      'url',
+    );
+  if (typeof body !== 'object' || body === null || Array.isArray(body))
+    return fault('invalid_value', 'body must be an object.', 'body');
   known.add(custom_id);
   return { custom_id, body };
+}
+
+const DUPLICATE =
+  'The custom_id for this request is a duplicate of another request. The custom_id parameter must be unique for each request in a batch.';
+
+/** Undefined for what is no object in JSON. */
+function parsedLine(text: string): Record<string, unknown> | undefined {
+  try {
+    const value: unknown = JSON.parse(text);
+    return typeof value === 'object' && value !== null && !Array.isArray(value)
+      ? (value as Record<string, unknown>)
+      : undefined;
+  } catch {
+    return undefined;
+  }
 }
 
 async function* textLines(body: AsyncIterable<Uint8Array>): AsyncGenerator<string> {

@@ -5,7 +5,7 @@
  */
 import { batchFolderName, LehrError, type ObjectKey, timeOfId, toObjectKey } from '@lehr/shared';
 import type { ObjectStore } from '@lehr/shared/objects';
-import type { BatchRecord } from './batch-store.ts';
+import type { BatchRecord, LineFault } from './batch-store.ts';
 import { sweepLine } from './sweep.ts';
 
 export const SLICE_LINES = 250;
@@ -94,7 +94,7 @@ export interface LineResult {
   readonly line: number;
   readonly custom_id: string;
   readonly record?: Readonly<Record<string, string>>;
-  readonly error?: { readonly code: string; readonly message: string };
+  readonly error?: LineFault;
 }
 
 export async function writePart(

@@ -80,7 +80,6 @@ function refusalHeaders(error: LehrError): Record<string, string> {
 
 /** Where clients of other products call, by the beginning of the path: what Lehr has in its place. */
 const NOT_OFFERED: Readonly<Record<string, string>> = {
-  '/v1/batches': 'Lehr has no batches. POST each request to /v1/jobs, with `priority: "bulk"`.',
   '/v1/chat':
     'Lehr has no chat models. It draws (/v1/images/generations), transcribes (/v1/audio/transcriptions) and embeds (/v1/embeddings).',
   '/prompt':

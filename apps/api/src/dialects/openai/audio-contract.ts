@@ -11,6 +11,7 @@ import { refusal } from '../../base/field-problems.ts';
 import { bodyRefusal } from '../../http/middleware/validation.ts';
 import type { Multipart, ReceivedFile } from '../../jobs/files/multipart.ts';
 import { inNames, type Names } from '../../jobs/requests/field-names.ts';
+import { nullsAsAbsent } from '../without-nulls.ts';
 
 /** The name of a repeated part ends with this. */
 const LIST = '[]';
@@ -68,11 +69,33 @@ export function audioFields(
   }
   const parsed = schema.safeParse(given);
   if (!parsed.success) throw inNames(bodyRefusal(parsed.error), PART_NAMES);
-  if (parsed.data.timestamp_granularities.length > 0 && parsed.data.response_format !== 'verbose_json') {
-    const detail = 'needs response_format verbose_json';
-    throw refusal('invalid-input', [{ pointer: `/${GRANULARITIES_PART}`, detail }]);
-  }
-  return parsed.data;
+  return withTimes(parsed.data, `/${GRANULARITIES_PART}`);
+}
+
+/** Throws `invalid-input` when times are asked for that the answer does not show. */
+function withTimes<Fields extends Pick<AudioFields, 'timestamp_granularities' | 'response_format'>>(
+  fields: Fields,
+  pointer: string,
+): Fields {
+  if (fields.timestamp_granularities.length === 0 || fields.response_format === 'verbose_json') return fields;
+  throw refusal('invalid-input', [{ pointer, detail: 'needs response_format verbose_json' }]);
+}
+
+const { temperature: _, stream: __, ...sharedFields } = TranscriptionFieldsSchema.shape;
+
+/** A transcription in a line of a batch, which is JSON: its file has been uploaded before, or is at a URL. */
+const TranscriptionLineSchema = nullsAsAbsent({
+  ...sharedFields,
+  file: z.string().min(1),
+  temperature: z.number().min(0).max(1).optional(),
+});
+export type TranscriptionLine = z.output<typeof TranscriptionLineSchema>;
+
+/** Throws `invalid-input`. */
+export function transcriptionLine(body: unknown): TranscriptionLine {
+  const parsed = TranscriptionLineSchema.safeParse(body);
+  if (!parsed.success) throw bodyRefusal(parsed.error);
+  return withTimes(parsed.data, '/timestamp_granularities');
 }
 
 const usage = z.object({ type: z.literal('duration'), seconds: z.number() });

@@ -3,7 +3,14 @@
  * caller and deleted when the call is answered.
  */
 import { type RouteConfig, z } from '@hono/zod-openapi';
-import { formatTranscript, type JobEvent, LehrError, type Transcript, TranscriptSchema } from '@lehr/shared';
+import {
+  formatTranscript,
+  type JobEvent,
+  type JobRequest,
+  LehrError,
+  type Transcript,
+  TranscriptSchema,
+} from '@lehr/shared';
 import type { Context } from 'hono';
 import { eventStream, SSE_HEADERS } from '../../follow/sse.ts';
 import { enterStream, holderOf, orLeave, type StreamPlace } from '../../follow/streams.ts';
@@ -157,9 +164,6 @@ async function makeAudioJob(
   { path, task }: AudioCall,
   { fields, file, headers }: Received & { headers: CallHeaders },
 ): Promise<MadeJob> {
-  const { model, language, prompt, temperature, timestamp_granularities } = fields;
-  const timestamps = timestamp_granularities.includes('word') ? ('word' as const) : ('segment' as const);
-  const input = { audio: file.id, task, language, prompt, temperature, timestamps };
   const deleteFile = () =>
     parts.files
       .delete(c.var.caller.tenant, file)
@@ -168,7 +172,7 @@ async function makeAudioJob(
     const made = await makeJob(c, parts, {
       route: `POST ${path}`,
       body: { ...fields, file: file.sha256 },
-      request: nativeRequest({ type: 'speech-to-text', model, input }, NAMES),
+      request: transcriptJobOf(fields, file.id, task),
       names: NAMES,
       cancelIfAbandoned: true,
       ...repeatOf(headers),
@@ -188,8 +192,23 @@ async function makeAudioJob(
   }
 }
 
+/** Throws `invalid-input` with the names of the call. */
+export function transcriptJobOf(
+  fields: Omit<AudioFields, 'stream'>,
+  audio: string,
+  task: AudioCall['task'],
+): JobRequest {
+  const { model, language, prompt, temperature, timestamp_granularities } = fields;
+  const timestamps = timestamp_granularities.includes('word') ? ('word' as const) : ('segment' as const);
+  const input = { audio, task, language, prompt, temperature, timestamps };
+  return nativeRequest({ type: 'speech-to-text', model, input }, NAMES);
+}
+
 /** Throws `gone` for a long transcript whose stored segments have been deleted. */
-async function transcriptOf({ presenter }: JobParts, record: SucceededRecord): Promise<Transcript> {
+export async function transcriptOf(
+  { presenter }: Pick<JobParts, 'presenter'>,
+  record: SucceededRecord,
+): Promise<Transcript> {
   const { output } = await presenter.job(record);
   const parsed = TranscriptSchema.safeParse(output);
   if (parsed.success) return parsed.data;

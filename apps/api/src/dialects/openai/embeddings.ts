@@ -1,17 +1,23 @@
 /** POST /v1/embeddings: makes a text-embedding job and holds the answer. */
 import { createRoute } from '@hono/zod-openapi';
+import type { JobRequest } from '@lehr/shared';
 import { guardQuota, requires } from '../../http/middleware/auth.ts';
 import { countRefusals } from '../../http/middleware/observe.ts';
 import { answerWritten } from '../../http/middleware/own-headers.ts';
 import { BEARER } from '../../http/responses.ts';
 import { DURABILITY, DURABILITY_HEADER } from '../../jobs/requests/call-headers.ts';
 import { atTheTop, type Names, nativeRequest } from '../../jobs/requests/field-names.ts';
-import { holdUntilDone } from '../../jobs/requests/hold.ts';
+import { holdUntilDone, type SucceededRecord } from '../../jobs/requests/hold.ts';
 import { makeJob } from '../../jobs/requests/make-job.ts';
 import type { Api, ApiParts } from '../../parts.ts';
 import { textAnswer } from '../text-answer.ts';
 import { CALL_HEADERS, holdMsOf, repeatOf } from './call-headers.ts';
-import { EmbeddingRequestSchema, EmbeddingsSchema, textsOf } from './embedding-contract.ts';
+import {
+  type EmbeddingRequest,
+  EmbeddingRequestSchema,
+  EmbeddingsSchema,
+  textsOf,
+} from './embedding-contract.ts';
 import { callErrors } from './errors.ts';
 
 const PATH = '/v1/embeddings';
@@ -56,11 +62,10 @@ export function embeddingRoutes(app: Api, parts: ApiParts): void {
   app.openapi(route, async (c) => {
     const body = c.req.valid('json');
     const headers = c.req.valid('header');
-    const input = { texts: textsOf(body.input), dimensions: body.dimensions };
     const made = await makeJob(c, parts, {
       route: `POST ${PATH}`,
       body,
-      request: nativeRequest({ type: 'text-embedding', model: body.model, input }, NAMES),
+      request: embeddingJobOf(body),
       names: NAMES,
       isHeld: true,
       durability: headers[DURABILITY],
@@ -68,12 +73,21 @@ export function embeddingRoutes(app: Api, parts: ApiParts): void {
       ...repeatOf(headers),
     });
     const record = await holdUntilDone(c, parts, made, holdMsOf(parts, headers));
-    const shape = {
-      dialect: 'openai',
-      format: body.encoding_format ?? 'float',
-      model: record.model,
-    } as const;
+    const shape = embeddingsShape(body, record);
     // Its type is not checked against the schema, because large answers come as text.
     return answerWritten(c, await textAnswer(c, parts, made, record, shape), 200, made.headers) as never;
   });
 }
+
+/** Throws `invalid-input` with the names of the call. */
+export function embeddingJobOf({ model, input, dimensions }: EmbeddingRequest): JobRequest {
+  return nativeRequest(
+    { type: 'text-embedding', model, input: { texts: textsOf(input), dimensions } },
+    NAMES,
+  );
+}
+
+export const embeddingsShape = (
+  { encoding_format: format = 'float' }: EmbeddingRequest,
+  { model }: SucceededRecord,
+) => ({ dialect: 'openai', format, model }) as const;

@@ -27,7 +27,7 @@ export function sidesOf(size: string | undefined): {
 export const SIZE_NAMES = { '/input/width': '/size', '/input/height': '/size' };
 
 export async function imagesOf(
-  { presenter, store }: JobParts & PlaceParts,
+  { presenter, store }: Pick<JobParts & PlaceParts, 'presenter' | 'store'>,
   record: SucceededRecord,
   format: ImageRequest['response_format'],
 ): Promise<Images> {

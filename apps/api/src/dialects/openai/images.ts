@@ -1,5 +1,6 @@
 /** POST /v1/images/generations: makes a text-to-image job and holds or streams the answer. */
 import { createRoute } from '@hono/zod-openapi';
+import type { JobRequest } from '@lehr/shared';
 import { eventStream, SSE_HEADERS } from '../../follow/sse.ts';
 import { enterStream, holderOf, orLeave } from '../../follow/streams.ts';
 import { guardQuota, requires } from '../../http/middleware/auth.ts';
@@ -72,7 +73,7 @@ export function imageRoutes(app: Api, parts: ApiParts): void {
   app.openapi(route, async (c) => {
     const body = c.req.valid('json');
     const headers = c.req.valid('header');
-    const request = nativeRequest(requestOf(body), NAMES);
+    const request = imageJobOf(body);
     // Counted before the job is made, whose id a refused caller would not learn.
     const place = body.stream
       ? enterStream(c.req.raw, parts.streams, holderOf(c.var.caller, 'submit'))
@@ -98,8 +99,9 @@ export function imageRoutes(app: Api, parts: ApiParts): void {
   });
 }
 
-function requestOf(body: ImageRequest): Parameters<typeof nativeRequest>[0] {
+/** Throws `invalid-input` with the names of the call. */
+export function imageJobOf(body: ImageRequest): JobRequest {
   const { prompt, model, n, size, output_format, image, mask } = body;
   const input = { prompt, n, ...sidesOf(size), output_format, image, mask, ...ownFields(body) };
-  return { type: 'text-to-image', model, input };
+  return nativeRequest({ type: 'text-to-image', model, input }, NAMES);
 }
