@@ -1,4 +1,5 @@
 import { once } from 'node:events';
+import { LehrError } from '@lehr/shared';
 import sharp from 'sharp';
 import { expect, test } from 'vitest';
 import { readPicture } from './picture-input.ts';
@@ -51,6 +52,26 @@ test('Pictures that together take more than the limit are decoded one after the 
   const file = await large();
   expect(await mostAtOnce(reader({ decodedBytes: LARGE_BYTES * 1.5 }), [file, file, file])).toBe(1);
   expect(await mostAtOnce(reader({ decodedBytes: LARGE_BYTES / 2 }), [file, file, file])).toBe(1);
+});
+
+test('A file that cannot be fetched is named by the field that asked for it', async () => {
+  const failed = (code: 'invalid-input' | 'too-large' | 'storage-failed') =>
+    reader({})
+      .read({
+        ...PART,
+        field: 'control/1/image',
+        fetch: () => Promise.reject(new LehrError(code, 'The picture is not there.')),
+        owner: 'tenant',
+        signal,
+      })
+      .catch(({ code, message, problems }: LehrError) => ({ code, message, problems }));
+  const named = {
+    message: '/input/control/1/image: The picture is not there.',
+    problems: [{ pointer: '/input/control/1/image', detail: 'The picture is not there.' }],
+  };
+  expect(await failed('invalid-input')).toEqual({ code: 'invalid-input', ...named });
+  expect(await failed('too-large')).toEqual({ code: 'too-large', ...named });
+  expect(await failed('storage-failed')).toMatchObject({ message: 'The picture is not there.' });
 });
 
 test('The file of a latent is handed on as it is, but not as a mask', async () => {

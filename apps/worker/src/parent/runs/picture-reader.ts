@@ -2,7 +2,7 @@
  * Reads the pictures that jobs begin at, a few at a time: a file of some megabytes can take hundreds when it is decoded. Bytes are reserved
  * before a file is fetched, and before it is decoded. Tenants take turns, and one tenant gets no more once it holds half of a limit.
  */
-import type { PriorityClass } from '@lehr/shared';
+import { LehrError, type PriorityClass } from '@lehr/shared';
 import { MemorySupply, type SlotRequest, Slots } from '../audio/slots.ts';
 import { EditWorker } from './edit-worker.ts';
 import { inspectPicture, type PictureField, type PictureInfo } from './picture-input.ts';
@@ -61,7 +61,7 @@ export class PictureReader {
     const owner = `${of.owner} ${priority}`;
     const file = { owner, size: this.#fileBytes, priority };
     return this.#within(this.#files, this.#fileMemory, file, signal, async () => {
-      const bytes = await fetch();
+      const bytes = await fetch().catch((error: unknown) => Promise.reject(ofField(error, field)));
       const info = await inspectPicture(bytes, field);
       const decoded = { owner, size: info.decodedBytes + moreBytes, priority };
       return this.#within(this.#decodings, this.#decodeMemory, decoded, signal, () => decode(bytes, info));
@@ -85,3 +85,12 @@ export class PictureReader {
     return slots.run(freed, signal, request);
   }
 }
+
+/** What is wrong with a file that was asked for, with the field that names it: a job has several. */
+function ofField(error: unknown, field: PictureField): unknown {
+  if (!(error instanceof LehrError) || !CALLERS_FAULTS.includes(error.code)) return error;
+  const problems = [{ pointer: `/input/${field}`, detail: error.message }];
+  return new LehrError(error.code, `/input/${field}: ${error.message}`, { problems, cause: error });
+}
+
+const CALLERS_FAULTS: readonly string[] = ['invalid-input', 'too-large'];
