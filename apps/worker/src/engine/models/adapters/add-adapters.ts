@@ -53,7 +53,7 @@ export function addAdapters(stored: StoredModel, { modules, columns }: AdapterPl
   for (const [index, planned] of modules.entries()) {
     const { module, shares } = planned;
     const name = `lehr_adapters.${index}`;
-    tensors.push(downTensor(`${name}.down`, planned), upTensor(`${name}.up`, planned));
+    tensors.push(...matricesOf(name, planned));
     for (const [at, node] of module.nodes.entries())
       added.set(
         node,
@@ -179,8 +179,42 @@ const integers = (name: string, values: readonly number[]): NewTensor => {
 const totalRank = (shares: readonly PlannedShare[]): number =>
   shares.reduce((sum, { lowRank }) => sum + lowRank.rank, 0);
 
+/**
+ * What the absolute values of a row of a first matrix add up to at most: so much larger than a value of the layer's input is what the row makes of
+ * it. Where that is more than the type holds, it would be no number in the rows without the adapter too, times a scale of 0.
+ */
+const MOST_GAIN = 64;
+
+/** The two matrices of all adapters of a layer. A row that is too steep is divided by a power of two, and its column of the second one multiplied. */
+function matricesOf(name: string, planned: PlannedModule): NewTensor[] {
+  const known = new Map<PlannedShare, readonly number[]>();
+  const divisorsOf = (share: PlannedShare, down = floatsOf(share, share.lowRank.down)): readonly number[] => {
+    const divisors = known.get(share) ?? gainsOf(down, share.lowRank.rank).map(divisorFor);
+    known.set(share, divisors);
+    return divisors;
+  };
+  return [
+    downTensor(`${name}.down`, planned, divisorsOf),
+    upTensor(`${name}.up`, planned, (share) => divisorsOf(share)),
+  ];
+}
+
+const divisorFor = (gain: number): number =>
+  gain > MOST_GAIN ? 2 ** Math.ceil(Math.log2(gain / MOST_GAIN)) : 1;
+
+function gainsOf(down: Float32Array, rank: number): number[] {
+  const width = down.length / rank;
+  return Array.from({ length: rank }, (_, row) =>
+    down.subarray(row * width, (row + 1) * width).reduce((sum, value) => sum + Math.abs(value), 0),
+  );
+}
+
 /** The first matrices side by side: [inputs, ranks], of a convolution [ranks, inputs, height, width]. */
-function downTensor(name: string, { module, shares }: PlannedModule): NewTensor {
+function downTensor(
+  name: string,
+  { module, shares }: PlannedModule,
+  divisorsOf: (share: PlannedShare, down: Float32Array) => readonly number[],
+): NewTensor {
   const { kind, inputs, kernel } = module;
   const ranks = totalRank(shares);
   const dims = kind === 'Conv' ? [ranks, inputs, ...kernel] : [inputs, ranks];
@@ -188,8 +222,12 @@ function downTensor(name: string, { module, shares }: PlannedModule): NewTensor 
     let at = 0;
     for (const share of shares) {
       const { rank, down } = share.lowRank;
-      const values = valuesOf(share, down, module);
-      if (kind === 'Conv') out.set(values, (at * values.length) / rank);
+      const values = floatsOf(share, down);
+      const width = values.length / rank;
+      const divisors = divisorsOf(share, values);
+      for (let i = 0; i < values.length; i += 1) values[i] /= divisors[Math.floor(i / width)];
+      refuseTooLarge(share, down, values, module);
+      if (kind === 'Conv') out.set(values, at * width);
       else
         for (let row = 0; row < rank; row += 1)
           for (let i = 0; i < inputs; i += 1) out[i * ranks + at + row] = values[row * inputs + i];
@@ -199,7 +237,11 @@ function downTensor(name: string, { module, shares }: PlannedModule): NewTensor 
 }
 
 /** The second matrices, each with its factor, one below the other: [ranks, outputs], of a convolution [outputs, ranks, 1, 1]. */
-function upTensor(name: string, { module, shares }: PlannedModule): NewTensor {
+function upTensor(
+  name: string,
+  { module, shares }: PlannedModule,
+  divisorsOf: (share: PlannedShare) => readonly number[],
+): NewTensor {
   const { kind, outputs } = module;
   const ranks = totalRank(shares);
   const dims = kind === 'Conv' ? [outputs, ranks, 1, 1] : [ranks, outputs];
@@ -207,7 +249,10 @@ function upTensor(name: string, { module, shares }: PlannedModule): NewTensor {
     let at = 0;
     for (const share of shares) {
       const { rank, up, factor } = share.lowRank;
-      const values = valuesOf(share, up, module, factor);
+      const values = floatsOf(share, up);
+      const divisors = divisorsOf(share);
+      for (let i = 0; i < values.length; i += 1) values[i] *= factor * divisors[i % rank];
+      refuseTooLarge(share, up, values, module);
       for (let row = 0; row < rank; row += 1)
         for (let o = 0; o < outputs; o += 1) {
           const to = kind === 'Conv' ? o * ranks + at + row : (at + row) * outputs + o;
@@ -218,24 +263,28 @@ function upTensor(name: string, { module, shares }: PlannedModule): NewTensor {
   });
 }
 
-/** The largest value of a graph in half precision. */
-const MAX_HALF = 65_504;
-
-function valuesOf(
-  { adapter }: PlannedShare,
-  tensor: SafeTensor,
-  { type }: AdaptableModule,
-  factor = 1,
-): Float32Array {
+function floatsOf({ adapter }: PlannedShare, tensor: SafeTensor): Float32Array {
   try {
-    const values = floatsIn(adapter.source, tensor);
-    if (factor !== 1) for (let i = 0; i < values.length; i += 1) values[i] *= factor;
-    if (type === DATA_TYPE.float16 && values.some((value) => Math.abs(value) > MAX_HALF))
-      throw new ValuesError(`has values in ${tensor.name} that are too large for the float16 of this model`);
-    return values;
+    return floatsIn(adapter.source, tensor);
   } catch (error) {
     throw error instanceof ValuesError ? new AdapterValuesError(adapter.name, error) : error;
   }
+}
+
+/** The largest value of a graph in half precision. */
+const MAX_HALF = 65_504;
+
+function refuseTooLarge(
+  { adapter }: PlannedShare,
+  { name }: SafeTensor,
+  values: Float32Array,
+  { type }: AdaptableModule,
+): void {
+  const isHalf = type === DATA_TYPE.float16;
+  const largest = isHalf ? MAX_HALF : Number.MAX_VALUE;
+  if (values.every((value) => Math.abs(value) <= largest)) return;
+  const what = `that are too large for the float${isHalf ? 16 : 32} of this model`;
+  throw new AdapterValuesError(adapter.name, new ValuesError(`has values in ${name} ${what}`));
 }
 
 function newTensor(

@@ -1,7 +1,7 @@
-import { cpSync, existsSync, writeFileSync } from 'node:fs';
+import { cpSync, existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { demoModelsFile } from '@lehr/demo-models';
-import { safetensorsHeader } from '@lehr/onnx-model';
+import { DATA_TYPE, decode, encode, safetensorsHeader } from '@lehr/onnx-model';
 import { expect, test } from 'vitest';
 import { unpackFixture } from '../../../../../../test/support/diffusion-fixtures.ts';
 import {
@@ -15,7 +15,11 @@ import { openDiffusionModel } from '../../diffusion/folder/diffusion-folder.ts';
 import { loadUnet } from '../../diffusion/folder/load-unet.ts';
 import type { Unet, UnetRow } from '../../diffusion/unet.ts';
 import { onnxRuntime } from '../../runtime/onnx.ts';
+import { planMerge } from '../imported/merge-adapters.ts';
+import { keptGraph } from '../imported/plan-import.ts';
+import { checkAdapter } from './check-adapter.ts';
 import { ModelAdapters } from './model-adapters.ts';
+import { readAdapter } from './read-adapter.ts';
 
 const SIZE = { height: 16, width: 24 };
 const TOKENS = 77;
@@ -261,4 +265,104 @@ test('An adapter that cannot be used says why, and the model opens with the othe
       expect.objectContaining({ code: 'invalid-input', problems }),
     );
   }
+});
+
+test('A version has adapters of 512 ranks together, and one that would make them more is refused with the numbers', async () => {
+  const { unet: path, file, folder } = await unpack('sd15');
+  const ranks = { most: 300, more: 213, rest: 212, last: 1 };
+  for (const [name, rank] of Object.entries(ranks))
+    writeLora(file(name), randomLora(path, 'unet', { rank, only: /down_blocks\.0\..*attn1\.to_q/ }));
+  const files = Object.keys(ranks).map((name) => ({ name, path: file(name) }));
+  const { unet, adapters, session } = await openUnet(path, files);
+  await session.close();
+  expect(unet.adapters).toEqual(['most', 'rest']);
+  const tooMany = (name: string, rank: number, before: number) =>
+    `${name}.safetensors has rank ${rank}, and the adapters before it have ${before} together; a version can have 512.`;
+  expect(adapters.opened).toEqual([
+    { name: 'most' },
+    { name: 'more', problem: tooMany('more', 213, 300) },
+    { name: 'rest' },
+    { name: 'last', problem: tooMany('last', 1, 512) },
+  ]);
+  const model = { folder, name: 'sd15' };
+  const [most, more, rest] = files;
+  expect(await checkAdapter(rest.path, model, [most])).toMatchObject({ rank: 212 });
+  await expect(checkAdapter(more.path, model, [most])).rejects.toThrow(tooMany('more', 213, 300));
+});
+
+/** As quantizers write it: one weight of the graph is in int8. */
+function quantizeOne(path: string): void {
+  const model = decode('ModelProto', new Uint8Array(readFileSync(path)));
+  const { graph } = model;
+  if (!graph) throw new Error(`${path} has no graph.`);
+  const node = graph.node?.find(({ opType, name }) => opType === 'MatMul' && /attn2.to_k/.test(name ?? ''));
+  if (!node?.input) throw new Error(`${path} has no such layer.`);
+  const [x, weight] = node.input;
+  const bytes = new Uint8Array(Float32Array.of(0.01).buffer);
+  const scale = { name: 'int8.scale', dims: [], dataType: DATA_TYPE.float32, rawData: bytes };
+  graph.initializer = [...(graph.initializer ?? []), scale];
+  node.input = [x, 'int8.weight'];
+  const quantize = { opType: 'QuantizeLinear', input: [weight, scale.name], output: ['int8.codes'] };
+  const restore = { opType: 'DequantizeLinear', input: ['int8.codes', scale.name], output: ['int8.weight'] };
+  graph.node = [quantize, restore, ...(graph.node ?? [])];
+  writeFileSync(path, encode('ModelProto', model));
+}
+
+test('A graph in int8 refuses adapters in one sentence, opens without them, and merges none', async () => {
+  const { unet: path, file, folder } = await unpack('sd15');
+  writeLora(file('ink'), randomLora(path, 'unet', { only: ATTENTIONS }));
+  quantizeOne(path);
+  const { unet, adapters, session } = await openUnet(path, [{ name: 'ink', path: file('ink') }]);
+  const [row] = await predict(unet, [rowOf(unet)]);
+  await session.close();
+  expect(row.every(Number.isFinite)).toBe(true);
+  const problem =
+    'ink.safetensors cannot be used with this version: its unet is in int8; use its float32 or float16 form.';
+  expect(adapters.opened).toEqual([{ name: 'ink', problem }]);
+  expect(unet.adapters).toEqual([]);
+  await expect(checkAdapter(file('ink'), { folder, name: 'sd15' }, [])).rejects.toThrow(problem);
+  const ink = { ...readAdapter(file('ink'), 2), name: 'ink', scale: 1 };
+  expect(() => planMerge([keptGraph(folder, 'unet/model.onnx')], [ink], 'sd15')).toThrow(problem);
+  ink.close();
+});
+
+test('An adapter of enormous values takes neither the other adapters nor the rows without it along', async () => {
+  const { unet: path, file } = await unpack('sd15');
+  const layers = randomLora(path, 'unet', { only: /attn1\.to_q/ });
+  writeLora(file('good'), layers);
+  writeLora(
+    file('strong'),
+    layers.map((each) => ({ ...each, alpha: 3e38, up: each.up.map((value) => value * 1000) })),
+  );
+  // What it makes of large values is more than a float32 holds; times a scale of 0 that would be no number.
+  writeLora(
+    file('steep'),
+    layers.map((each) => ({ ...each, down: each.down.map((value) => value * 1e38) })),
+  );
+  const names = ['strong', 'steep', 'good'];
+  const { unet, adapters, session } = await openUnet(
+    path,
+    names.map((name) => ({ name, path: file(name) })),
+  );
+  const { unet: plain, session: stock } = await openUnet(path, [{ name: 'good', path: file('good') }]);
+  const uses: UnetRow['adapters'][] = [[], [{ name: 'good', scale: 1 }]];
+  const rows = await predict(
+    unet,
+    uses.map((each) => rowOf(unet, 0, each)),
+  );
+  const expected = await predict(
+    plain,
+    uses.map((each) => rowOf(plain, 0, each)),
+  );
+  await session.close();
+  await stock.close();
+  for (const [i, row] of rows.entries()) expect(distance(row, expected[i])).toBeLessThan(1e-5);
+  expect(adapters.opened).toEqual([
+    {
+      name: 'strong',
+      problem: expect.stringMatching(/^strong\.safetensors has values in \S+ that are too large/),
+    },
+    { name: 'steep' },
+    { name: 'good' },
+  ]);
 });

@@ -82,15 +82,13 @@ function merged(
     const scale = adapters.find(({ name }) => name === share.adapter.name)?.scale ?? 0;
     addProduct(values, { share, scale, outputs, width, isTransposed });
   }
-  if (!isHalf) return new Uint8Array(values.buffer);
-  if (values.some((value) => Math.abs(value) > MAX_HALF)) {
+  const largest = isHalf ? MAX_HALF : Number.MAX_VALUE;
+  if (!values.every((value) => Math.abs(value) <= largest)) {
     const [{ adapter, lowRank }] = shares;
-    throw refusedFile(
-      adapter.path,
-      `makes values at ${lowRank.down.name} that are too large for the float16 of the model`,
-    );
+    const what = `too large for the float${isHalf ? 16 : 32} of the model`;
+    throw refusedFile(adapter.path, `makes values at ${lowRank.down.name} that are ${what}`);
   }
-  return new Uint8Array(toFloat16(values).buffer);
+  return new Uint8Array(isHalf ? toFloat16(values).buffer : values.buffer);
 }
 
 const MAX_HALF = 65_504;
