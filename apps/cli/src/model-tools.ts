@@ -6,7 +6,7 @@ import type { ToolEvent } from '@lehr/worker/tool-event';
 import { runServerProgram, serverProgram } from './server-program.ts';
 import type { Terminal } from './terminal.ts';
 
-export type { GraphCheck, ListedModel, ToolEvent } from '@lehr/worker/tool-event';
+export type { GraphCheck, ListedModel, ListedPart, ToolEvent } from '@lehr/worker/tool-event';
 
 type ResultType =
   | 'pulled'

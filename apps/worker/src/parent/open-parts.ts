@@ -12,13 +12,7 @@ import {
   versionsOf,
 } from '@lehr/shared';
 import { createEgress, parseAllowList } from '@lehr/shared/egress';
-import {
-  adapterPath,
-  cacheSettings,
-  controlFolder,
-  type ModelPlaces,
-  versionFolder,
-} from '@lehr/shared/model-cache';
+import { cacheSettings, type ModelPlaces, partFiles, versionFolder } from '@lehr/shared/model-cache';
 import { type ObjectStore, openConfiguredStore, storePlace } from '@lehr/shared/objects';
 import { GroupQueues, Repricer } from '@lehr/shared/queue';
 import { CheckpointStore, RecordStore } from '@lehr/shared/records';
@@ -170,11 +164,7 @@ export const modelsToOpen = (
     };
     if (model.task === 'diffusion') {
       const { width, height } = model.defaults;
-      const adapters = model.adapters.map((each) => ({ name: each.name, path: adapterPath(each, places) }));
-      const controls = model.controls.map((each) => ({
-        name: each.name,
-        folder: controlFolder(each, places),
-      }));
+      const { adapters, controls } = partFiles(model, places);
       return {
         ...location,
         task: 'diffusion',

@@ -3,6 +3,7 @@ import { defineCommand } from '../../command.ts';
 import { EXIT } from '../../exit-codes.ts';
 import { type GraphCheck, runModelTool } from '../../model-tools.ts';
 import { bytesText, durationText, plain, tableOf } from '../../table.ts';
+import { partsTable } from './parts-view.ts';
 
 export const checkModel = defineCommand({
   name: 'models check',
@@ -32,6 +33,7 @@ export const checkModel = defineCommand({
       );
       if (fusion) for (const line of fusionLines(fusion)) terminal.out(`  ${plain(line)}\n`);
     }
+    terminal.out(partsTable(checked.parts));
     terminal.out(`\ntask      ${task}\nbatching  ${plain(batching)}\n`);
     terminal.out(`opened    in ${durationText(openMs)}, with ${bytesText(memory)} of memory\n`);
     return EXIT.ok;

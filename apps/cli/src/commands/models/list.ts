@@ -2,12 +2,14 @@ import { defineCommand } from '../../command.ts';
 import { EXIT } from '../../exit-codes.ts';
 import { type ListedModel, runModelTool } from '../../model-tools.ts';
 import { bytesText, plain, tableOf } from '../../table.ts';
+import { partsTable } from './parts-view.ts';
 
 export const listModels = defineCommand({
   name: 'models list',
   operands: '',
   count: [0, 0],
-  summary: 'List the models of this machine: those of models.yaml, and what else its cache holds.',
+  summary:
+    'List the models of this machine, with their adapters and ControlNets, and what else its cache holds.',
   notes: ['lehr models lists what the server offers.'],
   options: {},
   run: async ({ terminal, json }) => {
@@ -19,6 +21,7 @@ export const listModels = defineCommand({
     terminal.out(
       tableOf(['MODEL', 'TASK', 'STATE', 'SIZE', 'LAST USED', 'SOURCE OR FOLDER'], listed.models.map(rowOf)),
     );
+    terminal.out(partsTable(listed.parts));
     terminal.out(`\ncache  ${plain(listed.cache)}  ${bytesText(listed.cache_bytes)}\n`);
     return EXIT.ok;
   },

@@ -8,13 +8,8 @@ import {
   type Task,
   versionsOf,
 } from '@lehr/shared';
-import { adapterPath, controlFolder, type ModelPlaces, versionFolder } from '@lehr/shared/model-cache';
-import {
-  type FolderOptions,
-  type OpenFolder,
-  openFolder,
-  optionsOfEntry,
-} from '../../engine/models/open-folder.ts';
+import { type ModelPlaces, partFiles, versionFolder } from '@lehr/shared/model-cache';
+import { type OpenFolder, openFolder, optionsOfEntry } from '../../engine/models/open-folder.ts';
 import { onnxRuntime } from '../../engine/runtime/onnx.ts';
 import { AUTO_PROVIDERS, missingLibrary } from '../../engine/runtime/provider-library.ts';
 import type { Provider } from '../../engine/runtime/runtime.ts';
@@ -56,7 +51,7 @@ export async function* checkModels(
       ref,
       model,
       folder: versionFolder(version, places),
-      parts: partsOf(model, places),
+      parts: partFiles(model, places),
     };
     yield await openCheck(opened, choice, noteLabels);
   }
@@ -85,20 +80,11 @@ function safetyCheck(
   return { name, state: 'ok', detail: `${mode}; ${checker} finds ${labels.join(', ')} from ${threshold}` };
 }
 
-/** The files that a model for pictures has beside its folder. */
-function partsOf(model: ModelEntry, places: ModelPlaces): Pick<FolderOptions, 'adapters' | 'controls'> {
-  if (model.task !== 'diffusion') return {};
-  return {
-    adapters: model.adapters.map((each) => ({ name: each.name, path: adapterPath(each, places) })),
-    controls: model.controls.map((each) => ({ name: each.name, folder: controlFolder(each, places) })),
-  };
-}
-
 interface ModelToCheck {
   readonly ref: string;
   readonly model: ModelEntry;
   readonly folder: string;
-  readonly parts: ReturnType<typeof partsOf>;
+  readonly parts: ReturnType<typeof partFiles>;
 }
 
 async function openCheck(

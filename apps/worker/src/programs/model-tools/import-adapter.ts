@@ -3,7 +3,7 @@ import { existsSync } from 'node:fs';
 import { copyFile, mkdir, readdir, rename, rm, stat } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { type DiffusionModelEntry, LehrError, SLUG, withPart } from '@lehr/shared';
-import { acquireLock, adapterPath, checkFreeSpace } from '@lehr/shared/model-cache';
+import { acquireLock, adapterPath, checkFreeSpace, partFiles } from '@lehr/shared/model-cache';
 import { type CheckedAdapter, checkAdapter } from '../../engine/models/adapters/check-adapter.ts';
 import { syncFolder } from '../../engine/models/imported/import-folder.ts';
 import { type FileRequest, type GivenFile, givenFile, ofFileSystem } from './given-file.ts';
@@ -63,7 +63,7 @@ async function keep(
   report: (event: ToolEvent) => void,
 ): Promise<void> {
   const places = placesOf(settings);
-  const others = entry.adapters.map((each) => ({ name: each.name, path: adapterPath(each, places) }));
+  const others = partFiles(entry, places).adapters;
   const checked = await checkAdapter(path, { folder, name: request.adapterOf }, others);
   await mkdir(home, { recursive: true });
   const lock = await acquireLock(join(home, LOCK), new AbortController().signal, () =>

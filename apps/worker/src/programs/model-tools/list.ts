@@ -3,6 +3,7 @@ import { existsSync } from 'node:fs';
 import { readdir, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { type CachedModel, listCache, namesInCache, versionFolder } from '@lehr/shared/model-cache';
+import { listParts } from './list-parts.ts';
 import type { ListedModel, ToolEvent } from './tool-event.ts';
 import { placesOf, readModelsFile, type ToolSettings } from './tool-settings.ts';
 
@@ -40,6 +41,9 @@ export async function list(settings: ToolSettings): Promise<ToolEvent> {
   return {
     type: 'list',
     models: [...named, ...unnamed],
+    parts: (
+      await Promise.all((registry?.models ?? []).map((model) => listParts(model, placesOf(settings))))
+    ).flat(),
     cache: settings.cache.cache,
     cache_bytes: cacheBytes,
   };

@@ -35,6 +35,21 @@ export interface ListedModel {
   readonly last_used_at: string | null;
 }
 
+/** An adapter or a ControlNet of a model. */
+export interface ListedPart {
+  readonly kind: 'adapter' | 'control';
+  readonly name: string;
+  readonly model: string;
+  /** The file of an adapter, the folder of a ControlNet. */
+  readonly path: string;
+  readonly state: 'ready' | 'missing' | 'unusable';
+  readonly bytes: number;
+  /** Of an adapter: the largest of its layers. */
+  readonly rank?: number;
+  /** Why it is unusable. */
+  readonly problem?: string;
+}
+
 type Converted<Task, Made> = {
   readonly type: 'converted';
   readonly task: Task;
@@ -115,6 +130,7 @@ export type ToolEvent =
   | {
       readonly type: 'list';
       readonly models: readonly ListedModel[];
+      readonly parts: readonly ListedPart[];
       readonly cache: string;
       readonly cache_bytes: number;
     }
@@ -131,6 +147,8 @@ export type ToolEvent =
       readonly task: Task;
       readonly batching: string;
       readonly graphs: readonly GraphCheck[];
+      /** Of the first model of models.yaml with this folder that has some. */
+      readonly parts: readonly ListedPart[];
       readonly open_ms: number;
       readonly memory_bytes: number;
     }

@@ -26,7 +26,7 @@ export type { HubOptions } from './hub-remote.ts';
 export { acquireLock } from './lock.ts';
 export { MANIFEST, type Manifest, readManifest } from './manifest.ts';
 export { pinRevision, type RemoteOptions } from './open-remote.ts';
-export { adapterPath, controlFolder, namesInCache, partsToFetch } from './parts.ts';
+export { adapterPath, controlFolder, namesInCache, partFiles, partsToFetch } from './parts.ts';
 export {
   type ModelSource,
   parseSource,

@@ -29,6 +29,20 @@ export function controlFolder(control: ControlEntry, { models, cache }: ModelPla
   return fields ? cachedFolder(cache, fields) : fromModelsFile(models, control.path ?? '');
 }
 
+interface PartFiles {
+  readonly adapters: readonly { readonly name: string; readonly path: string }[];
+  readonly controls: readonly { readonly name: string; readonly folder: string }[];
+}
+
+/** Where all of them are. */
+export function partFiles(model: ModelEntry, places: ModelPlaces): PartFiles {
+  if (model.task !== 'diffusion') return { adapters: [], controls: [] };
+  return {
+    adapters: model.adapters.map((each) => ({ name: each.name, path: adapterPath(each, places) })),
+    controls: model.controls.map((each) => ({ name: each.name, folder: controlFolder(each, places) })),
+  };
+}
+
 interface PartToFetch {
   /** For people: `adapter NAME of MODEL`. */
   readonly label: string;

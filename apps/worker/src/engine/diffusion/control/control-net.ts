@@ -2,6 +2,7 @@
  * A ControlNet of diffusers as a graph: the latent of a row, its prompt and a picture in, what is added to the values of a UNet out. Its inputs
  * have the names of diffusers; its outputs are those of the down blocks in order, and then that of the middle block.
  */
+import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { LehrError } from '@lehr/shared';
 import { z } from 'zod';
@@ -60,9 +61,11 @@ export async function openControlNet(
   const config = await readConfigFile(join(folder, 'config.json'), ConfigSchema);
   const problem = problemOf(config);
   if (problem) throw unusable(`${folder} ${problem}.`);
+  const path = join(folder, 'model.onnx');
+  if (!existsSync(path)) throw unusable(`${folder} has no model.onnx.`);
   const make = (session: RuntimeSession, batching: Batching) => new ControlNet(session, batching, plan);
   const rows = { ...plan, beside: [PICTURE, SCALE] };
-  const { model, session } = await loadRows(join(folder, 'model.onnx'), make, rows, runtime, options);
+  const { model, session } = await loadRows(path, make, rows, runtime, options);
   return { net: model, session };
 }
 
