@@ -24,7 +24,7 @@ export interface FeedParts extends CallParts, CollectParts, FillParts {
 const LOOK_EVERY_MS = 250;
 const BATCHES_AT_ONCE = 4;
 /** Longer than a turn; a batch of a process that dies waits for so long. */
-const HOLD_MS = 60_000;
+const HOLD_MS = 10_000;
 /** Then other batches have their turn. */
 const TURN_MS = 2_000;
 /** Slices that are not collected. The jobs of a batch in Redis are at most those of so many. */

@@ -14,7 +14,7 @@ export interface FillParts {
   readonly authenticator: Authenticator;
 }
 
-const HOLD_MS = 60_000;
+const HOLD_MS = 10_000;
 const HELD_LINES = 1_000;
 
 /** After it the batch has its slices, or ends because its lines are not valid. */
