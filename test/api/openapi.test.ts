@@ -112,7 +112,9 @@ describe('OpenAPI document', () => {
       for (const [status, response] of Object.entries(operation.responses)) {
         const types = Object.keys(response.content ?? {});
         const wanted =
-          /^\/(?:v1\/(?:images\/|audio\/|embeddings$)|models\/|hf-inference\/|fill-mask$|sdapi\/)/.test(path)
+          /^\/(?:v1\/(?:images\/|audio\/|embeddings$)|models\/|hf-inference\/|fill-mask$|sdapi\/|controlnet\/)/.test(
+            path,
+          )
             ? 'application/json'
             : 'application/problem+json';
         if (Number(status) >= 400) expect(types, `${path} ${status}`).toEqual([wanted]);

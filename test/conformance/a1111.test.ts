@@ -210,7 +210,7 @@ const REFUSED: readonly [fields: object, status: number, field: string][] = [
   [{ tiling: true }, 422, 'tiling'],
   [{ subseed_strength: 0.5 }, 422, 'subseed_strength'],
   [{ script_name: 'x/y/z plot' }, 422, 'script_name'],
-  [{ alwayson_scripts: { ControlNet: { args: [{ image: '' }] } } }, 422, 'alwayson_scripts.ControlNet'],
+  [{ alwayson_scripts: { ADetailer: { args: [true] } } }, 422, 'alwayson_scripts.ADetailer'],
   [{ prompt: 'a circle <lora:ink:0.8>' }, 422, 'prompt'],
   [{ prompt: 'a circle <hypernet:ink:0.8>' }, 422, 'prompt'],
   [{ negative_prompt: 'green <lora:ink:0.8>' }, 422, 'negative_prompt'],

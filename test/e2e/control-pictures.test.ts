@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import sharp from 'sharp';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { cannyEdges } from '../../apps/worker/src/parent/runs/canny.ts';
+import { demoModelsFile } from '../../packages/demo-models/src/index.ts';
 import { pngTexts } from '../../packages/shared/src/index.ts';
 import { unpackFixture } from '../support/diffusion-fixtures.ts';
 import { pixelData } from '../support/picture-file.ts';
@@ -115,4 +116,38 @@ test('Pictures guide a drawing with Canny made by the worker, with a mask made b
     code: 'invalid-input',
     detail: `/input/hires/scale gives 72x72; each side ${wanted}.`,
   });
+});
+
+test('A client of the web UI guides demo-diffusion with a unit of ControlNet, as the native API does', async () => {
+  const stack = await startStack(server, { LEHR_MODELS: demoModelsFile() });
+  await stack.worker();
+  const shape = await sharp({ create: { width: 64, height: 64, channels: 3, background: 'black' } })
+    .composite([
+      {
+        input: Buffer.from('<svg width="64" height="64"><circle cx="20" cy="40" r="16" fill="white"/></svg>'),
+      },
+    ])
+    .png()
+    .toBuffer();
+  const request = { prompt: 'a red circle on a blue background', seed: 3, steps: 8, width: 64, height: 64 };
+  const unit = { enabled: true, module: 'none', model: 'shapes [0123abcd]', weight: 0.9 };
+  const asked = await stack.ask('POST', '/sdapi/v1/txt2img', {
+    ...request,
+    alwayson_scripts: { controlnet: { args: [{ ...unit, image: shape.toString('base64') }] } },
+  });
+  expect(asked.status).toBe(200);
+  const { images } = (await asked.json()) as { images: string[] };
+  const file = Buffer.from(images[0], 'base64');
+  expect(pngTexts(file).get('parameters')).toContain(
+    'ControlNet 0: "Module: none, Model: shapes, Weight: 0.9,',
+  );
+  const native = { ...request, prompt_syntax: 'weighted' };
+  const control = [{ name: 'shapes', image: dataUri(shape), scale: 0.9 }];
+  const [guided, plain] = await Promise.all(
+    [{ ...native, control }, native].map(async (input) =>
+      pixelData(await fileOf(stack, (await stack.post(input)).id)),
+    ),
+  );
+  expect(await pixelData(file)).toBe(guided);
+  expect(plain).not.toBe(guided);
 });

@@ -160,7 +160,7 @@ const MODELS = /^\/v1\/models(?:\/[^/]+)?$/;
 
 export function dialectOf(path: string): ErrorDialect {
   if (OPENAI.test(path)) return 'openai';
-  if (path.startsWith('/sdapi/')) return 'a1111';
+  if (/^\/(?:sdapi|controlnet)\//.test(path)) return 'a1111';
   if (HUGGINGFACE.test(path)) return 'huggingface';
   return MODELS.test(path) ? 'both' : 'native';
 }

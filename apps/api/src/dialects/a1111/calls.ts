@@ -11,7 +11,7 @@ import { IDEMPOTENCY_HEADER } from '../../jobs/requests/call-headers.ts';
 import { holdUntilDone, JobEndedError, type SucceededRecord } from '../../jobs/requests/hold.ts';
 import { type JobCall, makeJob } from '../../jobs/requests/make-job.ts';
 import type { Api, ApiParts } from '../../parts.ts';
-import { callErrors, NAMES } from './errors.ts';
+import { callErrors } from './errors.ts';
 import { forgetCalls, noteCall } from './open-calls.ts';
 import { chosenModel } from './options.ts';
 import { picturesOf } from './picture-answer.ts';
@@ -88,8 +88,7 @@ async function answerCall(
     path,
     // The same call with another chosen model is another call.
     body: { ...body, checkpoint },
-    request: pictureRequest(parts.registry, body, { begin, checkpoint }),
-    names: NAMES,
+    ...pictureRequest(parts.registry, body, { begin, checkpoint, inline: c.var.inlineAudio ?? [] }),
   });
   return answerJson(c, await picturesOf(parts.store, record, body), 200, own);
 }

@@ -19,8 +19,7 @@ export const WebUiErrorSchema = z
   })
   .meta({ id: 'WebUiError' });
 
-/** Also of the fields that only a worker can check. */
-export const NAMES: Names = atTheTop({
+const FIELDS = atTheTop({
   '/model': '/override_settings/sd_model_checkpoint',
   '/input/guidance': '/cfg_scale',
   '/input/sampler': '/sampler_name',
@@ -37,6 +36,29 @@ export const NAMES: Names = atTheTop({
   '/input/hires/upscaler': '/hr_upscaler',
   '/input/hires': '/enable_hr',
 });
+const CONTROL_FIELDS: Readonly<Record<string, string>> = {
+  name: 'model',
+  scale: 'weight',
+  start: 'guidance_start',
+  end: 'guidance_end',
+  preprocess: 'module',
+};
+const UNITS = '/alwayson_scripts/controlnet/args';
+
+/** Of a field of `control`; `placeOf` has the pointers of the units. */
+export function controlName(
+  pointer: string,
+  placeOf: (unit: number) => string | undefined = (unit) => `${UNITS}/${unit}`,
+): string | undefined {
+  const [all, unit, field] = /^\/input\/control(?:\/(\d+)(?:\/(\w+))?)?$/.exec(pointer) ?? [];
+  if (all === undefined) return undefined;
+  const place = unit === undefined ? undefined : placeOf(Number(unit));
+  if (place === undefined || field === undefined) return place ?? UNITS;
+  return `${place}/${CONTROL_FIELDS[field] ?? field}`;
+}
+
+/** Also of the fields that only a worker can check. */
+export const NAMES: Names = (pointer) => controlName(pointer) ?? FIELDS(pointer);
 
 /** The same of extra-single-image. */
 export const UPSCALE_NAMES: Names = atTheTop({

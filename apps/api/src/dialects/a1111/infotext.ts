@@ -5,7 +5,7 @@
  *   Negative prompt: green
  *   Steps: 20, Sampler: Euler a, Schedule type: Automatic, CFG scale: 7, Seed: 7, Size: 512x512, Model: tiny
  */
-import { isPlainUpscaler, type TextToImageInput } from '@lehr/shared';
+import { type Control, isPlainUpscaler, type TextToImageInput } from '@lehr/shared';
 import { webUiNames } from './samplers.ts';
 
 /** The keyword in a PNG. */
@@ -31,6 +31,7 @@ export function infotextOf(input: TextToImageInput, seed: number | undefined, mo
     ['Hires upscale', input.hires?.scale],
     ['Hires steps', input.hires?.steps],
     ['Hires upscaler', input.hires && upscalerName(input.hires.upscaler)],
+    ...(input.control ?? []).map((each, i) => [`ControlNet ${i}`, unitText(each)] as const),
   ];
   const known = fields.flatMap(([field, value]) =>
     value === undefined ? [] : [`${field}: ${quoted(value)}`],
@@ -46,6 +47,28 @@ export const promptOf = ({ prompt, adapters = [] }: Pick<TextToImageInput, 'prom
 /** As the web UI writes it, and the name of a model without its version. */
 const upscalerName = (upscaler: string): string =>
   isPlainUpscaler(upscaler) ? upscaler[0].toUpperCase() + upscaler.slice(1) : upscaler.split('@')[0];
+
+/** A unit as its extension writes it, with the numbers as Python does and without fields that have no meaning for it. */
+function unitText({ name, scale, start, end, preprocess = 'none' }: Control): string {
+  const [module] = preprocess.split('@');
+  const thresholds: Readonly<Record<string, number>> =
+    module === 'canny' ? { 'Threshold A': 100, 'Threshold B': 200 } : {};
+  const fields: Readonly<Record<string, string | number>> = {
+    Module: module,
+    Model: name,
+    Weight: scale,
+    'Resize Mode': 'Just Resize',
+    ...thresholds,
+    'Guidance Start': start,
+    'Guidance End': end,
+    'Pixel Perfect': 'True',
+    'Control Mode': 'Balanced',
+  };
+  const python = (value: string | number) => (Number.isInteger(value) ? `${value}.0` : value);
+  return Object.entries(fields)
+    .map(([field, value]) => `${field}: ${python(value)}`)
+    .join(', ');
+}
 
 /** As JSON when it has a character that separates fields. */
 const quoted = (value: string | number): string =>

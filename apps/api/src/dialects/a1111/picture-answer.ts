@@ -26,9 +26,15 @@ export async function picturesOf(store: ObjectStore, record: SucceededRecord, bo
             return bytes.toString('base64');
           }),
         );
-  const parameters = { ...body, init_images: null, mask: null };
+  const parameters = { ...body, init_images: null, mask: null, alwayson_scripts: scriptsOf(body) };
   return { images: sent, parameters, info: infoOf(record, body, infotexts) };
 }
+
+/** Without the pictures of ControlNet's units. */
+const scriptsOf = ({ alwayson_scripts }: Edit): unknown =>
+  JSON.parse(
+    JSON.stringify(alwayson_scripts ?? {}, (name, value) => (/^(?:input_)?image$/.test(name) ? null : value)),
+  );
 
 function infoOf(record: SucceededRecord, body: Edit, infotexts: readonly string[]): string {
   const input = TextToImageInputSchema.parse(record.input);

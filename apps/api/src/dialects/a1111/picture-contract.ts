@@ -8,12 +8,19 @@ import {
   MAX_SEED,
   TextToImageRequestSchema,
 } from '@lehr/shared';
+import { isDataUri } from '../../http/bodies/inline-audio.ts';
 import { nullsAsAbsent } from '../without-nulls.ts';
 
 const { steps, guidance, width, height, negative_prompt } = TextToImageRequestSchema.shape;
 
 /** As the web UI takes it: in base64, bare or as a `data:` URI. */
 const picture = z.string().max(MAX_MEDIA_REFERENCE);
+/** What the native `image` takes: a URL as it is, and base64 as a `data:` URI. The worker detects the format from the bytes. */
+export const nativeImage = (text: string): string =>
+  isDataUri(text) || /^https?:/i.test(text) ? text : `data:image/png;base64,${text}`;
+
+export const NOT_SERVED = 'is not served by Lehr; leave it out';
+
 const flag = z.boolean().optional();
 const number = z.number().optional();
 
@@ -33,7 +40,11 @@ const withoutEffect = {
   alwayson_scripts: z
     .record(z.string(), z.unknown())
     .optional()
-    .meta({ description: 'Only scripts without arguments, or with `[false]`.' }),
+    .meta({
+      description:
+        '`controlnet` has the units of that extension in `args`, each with `model`, `image`, `module`, `weight`, `guidance_start` and `guidance_end`. ' +
+        'Other scripts only without arguments, or with `[false]`.',
+    }),
 };
 export type WithoutEffect = { readonly [Name in keyof typeof withoutEffect]?: unknown };
 

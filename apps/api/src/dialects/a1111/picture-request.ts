@@ -8,20 +8,29 @@ import {
   type Registry,
 } from '@lehr/shared';
 import { refusal } from '../../base/field-problems.ts';
-import { isDataUri } from '../../http/bodies/inline-audio.ts';
-import { nativeRequest } from '../../jobs/requests/field-names.ts';
-import { NAMES } from './errors.ts';
+import type { InlineAudio } from '../../http/bodies/inline-audio.ts';
+import { type Names, nativeRequest } from '../../jobs/requests/field-names.ts';
+import { segment } from './control-fields.ts';
+import { controlsOf, isControlNet } from './control-units.ts';
 import { modelOf } from './options.ts';
-import type { Edit, WithoutEffect } from './picture-contract.ts';
+import { type Edit, NOT_SERVED, nativeImage, type WithoutEffect } from './picture-contract.ts';
 import { samplerOf } from './samplers.ts';
 
 const STRENGTH = 0.75;
+
+interface PictureScene {
+  readonly begin: 'noise' | 'picture';
+  readonly checkpoint: string | undefined;
+  /** Pictures that were taken out of the body. */
+  readonly inline: readonly InlineAudio[];
+}
+
 /** `checkpoint` is the model that is wanted. Throws `invalid-input`, and `not-found` and `model-not-found` for what does not exist. */
 export function pictureRequest(
   registry: Registry,
   body: Edit,
-  { begin, checkpoint }: { readonly begin: 'noise' | 'picture'; readonly checkpoint: string | undefined },
-): JobRequest {
+  { begin, checkpoint, inline }: PictureScene,
+): { readonly request: JobRequest; readonly names: Names } {
   refuseUnserved(body);
   const { model, entry } = modelOf(registry, checkpoint);
   const {
@@ -51,7 +60,25 @@ export function pictureRequest(
     ...(begin === 'picture' && beginOf(body)),
     ...(begin === 'noise' && body.enable_hr && { hires: hiresOf(body) }),
   };
-  return nativeRequest({ type: 'text-to-image', model, input }, NAMES);
+  const { control, names } = controlsOf(body.alwayson_scripts, {
+    model: entry,
+    inline,
+    ...controlScene(body, entry, begin),
+  });
+  const guided = { ...input, ...(control.length > 0 && { control: [...control] }) };
+  return { request: nativeRequest({ type: 'text-to-image', model, input: guided }, names), names };
+}
+
+function controlScene(body: Edit, { defaults }: DiffusionModelEntry, begin: PictureScene['begin']) {
+  const { init_images: [first] = [], mask, inpaint_full_res: full } = body;
+  const { width = defaults.width, height = defaults.height } = body;
+  // Without a width and a height, a picture that begins at another one gets the size of that.
+  const isKnown = begin === 'noise' || (body.width !== undefined && body.height !== undefined);
+  return {
+    size: isKnown ? { width, height } : undefined,
+    begin: begin === 'picture' && first ? nativeImage(first) : undefined,
+    isCropped: begin === 'picture' && Boolean(mask) && full !== false && full !== 0,
+  };
 }
 
 /** Clients send 1 for "nothing", and the web UI reads it of the first generation only. */
@@ -92,10 +119,6 @@ const maskOf = (body: Edit, mask: string) => ({
     body.inpaint_full_res !== 0 && { only_masked: { padding: body.inpaint_full_res_padding ?? 0 } }),
 });
 
-/** What the native `image` takes: a URL as it is, and base64 as a `data:` URI. The worker detects the format from the bytes. */
-export const nativeImage = (text: string): string =>
-  isDataUri(text) || /^https?:/i.test(text) ? text : `data:image/png;base64,${text}`;
-
 function initImageOf({ init_images: [first] = [] }: Edit): string {
   if (first === undefined || first === '') throw new LehrError('not-found', 'Init image not found');
   return nativeImage(first);
@@ -103,7 +126,6 @@ function initImageOf({ init_images: [first] = [] }: Edit): string {
 
 /** What clients send for no name. */
 const NO_NAMES = ['', 'none', 'use same checkpoint'];
-export const NOT_SERVED = 'is not served by Lehr; leave it out';
 
 function refuseUnserved(body: Edit & WithoutEffect): void {
   const isOn = ['restore_faces', 'tiling'] as const;
@@ -121,8 +143,8 @@ function refuseUnserved(body: Edit & WithoutEffect): void {
     ...isAbove0.filter((name) => (body[name] ?? 0) > 0),
     ...isNamed.filter((name) => !NO_NAMES.includes((body[name] ?? '').toLowerCase())),
     ...Object.entries(body.alwayson_scripts ?? {})
-      .filter(([, script]) => isActive(script))
-      .map(([name]) => `alwayson_scripts/${name.replaceAll('~', '~0').replaceAll('/', '~1')}`),
+      .filter(([name, script]) => !isControlNet(name) && isActive(script))
+      .map(([name]) => `alwayson_scripts/${segment(name)}`),
   ];
   const problems: FieldProblem[] = fields.map((name) => ({ pointer: `/${name}`, detail: NOT_SERVED }));
   if (hasExtraNetwork(body.prompt) || hasExtraNetwork(body.negative_prompt)) {

@@ -11,7 +11,7 @@ import { BEARER_OR_BASIC } from '../../http/responses.ts';
 import type { Api } from '../../parts.ts';
 import { bodyErrors } from './errors.ts';
 import { PARAMETERS, parseInfotext } from './infotext.ts';
-import { nativeImage } from './picture-request.ts';
+import { nativeImage } from './picture-contract.ts';
 
 const image = z
   .string()

@@ -22,7 +22,7 @@ import { readImage } from '../read-image.ts';
 import { nullsAsAbsent } from '../without-nulls.ts';
 import { heldCall } from './calls.ts';
 import { callErrors, UPSCALE_NAMES } from './errors.ts';
-import { NOT_SERVED, nativeImage } from './picture-request.ts';
+import { NOT_SERVED, nativeImage } from './picture-contract.ts';
 import { pictureBytes } from './picture-tools.ts';
 
 const number = z.number().min(0).optional();
