@@ -1,7 +1,8 @@
 /** What `lehr models list` and `lehr models check` say of adapters and ControlNets. */
-import { cp, mkdir, rm, writeFile } from 'node:fs/promises';
+import { cp, mkdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
+import { decode, encode } from '../../packages/onnx-model/src/index.ts';
 import { unpackFixture } from '../support/diffusion-fixtures.ts';
 import { tempFolder } from '../support/tiny-models.ts';
 import { startLehrCommand } from './lehr-command.ts';
@@ -19,6 +20,7 @@ const MODELS = `models:
       - { name: edges, path: ./sd15/controls/edges }
       - { name: half, path: ./half }
       - { name: liar, path: ./liar }
+      - { name: short, path: ./short }
 `;
 
 interface Part {
@@ -44,6 +46,10 @@ test('list says of every adapter and ControlNet whether it is there and how larg
   // Its graph is that of a ControlNet, and its config names another kind.
   await cp(at('sd15/controls/edges'), at('liar'), { recursive: true });
   await writeFile(at('liar/config.json'), '{"_class_name":"T2IAdapter"}');
+  await cp(at('sd15/controls/edges'), at('short'), { recursive: true });
+  const model = decode('ModelProto', await readFile(at('short/model.onnx')));
+  model.graph?.output?.pop();
+  await writeFile(at('short/model.onnx'), encode('ModelProto', model));
   await writeFile(at('models.yaml'), MODELS);
   const env = { LEHR_HOME: home, LEHR_DEVICE: 'cpu' };
   const lehr = (...args: string[]) => startLehrCommand(['models', ...args], { env }).ended;
@@ -70,6 +76,11 @@ test('list says of every adapter and ControlNet whether it is there and how larg
     ['edges', 'ready', undefined],
     ['half', 'unusable', 'The folder has no model.onnx.'],
     ['liar', 'unusable', 'The folder holds a T2IAdapter, wanted a ControlNetModel.'],
+    [
+      'short',
+      'unusable',
+      'The ControlNet adds to 12 values of a UNet, the unet has 13. It is of another family of models.',
+    ],
   ]);
   // Without its entry, the folder of a model is checked alone.
   await rm(at('models.yaml'));
