@@ -23,7 +23,7 @@ export interface Sighting {
 }
 
 export const isEnded = ({ status }: Pick<Job, 'status'>): boolean =>
-  status !== 'queued' && status !== 'running';
+  status !== 'scheduled' && status !== 'queued' && status !== 'running';
 
 export class History {
   readonly submissions: Submission[] = [];

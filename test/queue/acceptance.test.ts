@@ -48,7 +48,9 @@ async function inThreeSteps({ redis, keys, queues, records }: QueueWorld, priced
   const admission = await new Admitter(redis, keys).admit(priced, TERMS);
   if (admission.code !== 'admitted') throw new Error(admission.code);
   const job = admittedJob(priced, admission);
-  await records.create(job, () => queues.of(GROUP).add(job, admission.score));
+  await records.create(job, async () => {
+    if (job.run_at === undefined) await queues.of(GROUP).add(job, admission.score);
+  });
 }
 
 /** Every key of the world with what it holds; each time is replaced by a word, because the two jobs are made one after the other. */
@@ -74,6 +76,8 @@ async function contents({ redis, keys }: QueueWorld): Promise<Record<string, unk
 test.each([
   ['without a deadline', {}],
   ['with a deadline', { deadlineMs: 90_000.5 }],
+  ['that runs later', { deadlineMs: 90_000.5, later: { inMs: 7000 } }],
+  ['with a time that has passed', { later: { at: 1000 } }],
 ])('A job %s leaves in Redis what admission, record and queue entry leave one by one', async (_, fields) => {
   const [one, three] = [await queueWorld(server.url), await queueWorld(server.url)];
   const job = jobOf(fields);

@@ -37,8 +37,13 @@ async function jobIn(
   world: QueueWorld,
   state: JobState,
 ): Promise<{ id: JobId; lease: ReturnType<typeof newLeaseToken> }> {
-  const id = await world.submit();
   const lease = newLeaseToken(world.worker);
+  if (state === 'scheduled') {
+    const job = newJob({ run_at: Date.now() + 60_000 });
+    await world.records.create(job, async () => {});
+    return { id: job.id, lease };
+  }
+  const id = await world.submit();
   if (state === 'queued') return { id, lease };
   await world.records.apply([{ move: 'start', id, lease, fields: FIELDS.start }]);
   const end = (Object.keys(MOVES) as MoveName[]).find(

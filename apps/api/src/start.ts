@@ -29,6 +29,7 @@ import { type Listeners, openListeners } from './http/listen.ts';
 import { countExpired } from './jobs/cancel.ts';
 import { sweepOutputs } from './jobs/files/sweep-outputs.ts';
 import { deleteLeftovers } from './jobs/leftovers.ts';
+import { releaseScheduled } from './jobs/release-due.ts';
 import { sweepAbandoned } from './jobs/requests/unanswered-requests.ts';
 import { keepRecordsBounded } from './jobs/space/record-space.ts';
 import { openParts } from './open-parts.ts';
@@ -43,7 +44,7 @@ const CLOSE_GRACE_MS = 5_000;
 const JANITOR_EVERY_MS = 5_000;
 const RECONCILE_EVERY_MS = 60_000;
 /** What every janitor does, and what only that of an API process does. */
-const COUNTED_ACTIONS = [...JANITOR_ACTIONS, 'canceled', 'files', 'leftovers'] as const;
+const COUNTED_ACTIONS = [...JANITOR_ACTIONS, 'canceled', 'files', 'leftovers', 'released'] as const;
 
 export interface RunningApi {
   /** The URL for callers. */
@@ -89,6 +90,7 @@ export async function startApi({ config, models }: Settings<ApiConfig>, log: Log
       endRevokedStreams(rounds),
       keepRecordsBounded(rounds),
       deleteLeftovers(rounds),
+      releaseScheduled(rounds),
       reportCounts(rounds),
       reportProcess(rounds, config.LEHR_ROLES),
       runJudge(rounds),

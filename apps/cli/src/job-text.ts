@@ -3,8 +3,10 @@ import type { Job } from '@lehr/client';
 import { durationText, plain, tableOf } from './table.ts';
 
 /** The state of a job in one line. */
-export function stateText({ status, queue, progress, metrics, error }: Job): string {
+export function stateText({ status, run_at, queue, progress, metrics, error }: Job): string {
   switch (status) {
+    case 'scheduled':
+      return `scheduled for ${run_at?.replace(/\.\d+Z$/, 'Z')}`;
     case 'queued': {
       const eta = queue?.eta_ms == null ? '' : `, done in about ${durationText(queue.eta_ms)}`;
       return queue ? `queued at position ${queue.position}${eta}` : 'queued';

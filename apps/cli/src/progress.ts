@@ -35,6 +35,8 @@ export const progressLines = (write: (text: string) => void): ProgressView => ({
 /** The bar, as in `denoise  [########----------------]  33 %  10/30`. Undefined for an event that does not change it. */
 function barText(event: JobEvent): string | undefined {
   switch (event.type) {
+    case 'job.scheduled':
+      return progressText(0, 'scheduled', '');
     case 'job.queued':
       return progressText(0, 'queued', '');
     case 'job.started':
@@ -58,6 +60,8 @@ function progressText(fraction: number, stage: string, steps: string): string {
 /** One line of text for an event. Undefined for a preview, which is a picture. */
 function lineText(event: JobEvent): string | undefined {
   switch (event.type) {
+    case 'job.scheduled':
+      return 'scheduled';
     case 'job.queued':
       return 'queued';
     case 'job.started':

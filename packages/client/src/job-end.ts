@@ -36,7 +36,7 @@ export async function waitForEnd(
 
 /** Whether a job has ended: succeeded, failed, canceled or expired. */
 export const isOver = ({ status }: Pick<Job, 'status'>): boolean =>
-  status !== 'queued' && status !== 'running';
+  status !== 'scheduled' && status !== 'queued' && status !== 'running';
 
 /** Returns the job when it has succeeded; otherwise throws LehrError with the code of its error. */
 export function succeeded(job: Job): SucceededJob {

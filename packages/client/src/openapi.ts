@@ -688,7 +688,7 @@ export interface components {
                 /** @description `name@version` that runs the job. */
                 readonly model: string;
                 /** @enum {string} */
-                readonly status: "queued" | "running" | "succeeded" | "failed" | "canceled" | "expired";
+                readonly status: "scheduled" | "queued" | "running" | "succeeded" | "failed" | "canceled" | "expired";
                 /** @enum {string} */
                 readonly priority: "interactive" | "standard" | "bulk";
                 /** @description Attempts started so far; a crash of a worker costs one. */
@@ -706,6 +706,11 @@ export interface components {
                 readonly expires_at: string | null;
                 /** Format: date-time */
                 readonly deadline_at: string | null;
+                /**
+                 * Format: date-time
+                 * @description Of a job with `run_at` or `delay_s`: it is `scheduled` until then, and enters its queue at that time.
+                 */
+                readonly run_at?: string | undefined;
                 /** @description While the job waits: its place in line, and the estimated ms until it is done, if a worker serves it or starts. */
                 readonly queue: {
                     readonly position: number;
@@ -977,7 +982,7 @@ export interface components {
             readonly model: string;
             readonly job: string | null;
             /** @enum {string} */
-            readonly status: "waiting" | "queued" | "running" | "succeeded" | "failed" | "canceled" | "expired";
+            readonly status: "waiting" | "scheduled" | "queued" | "running" | "succeeded" | "failed" | "canceled" | "expired";
             readonly progress: components["schemas"]["Progress"];
             readonly output: components["schemas"]["JobOutputs"];
             readonly error: components["schemas"]["JobError"];
@@ -992,7 +997,7 @@ export interface components {
             /** @description `name@version` that runs the job. */
             readonly model: string;
             /** @enum {string} */
-            readonly status: "queued" | "running" | "succeeded" | "failed" | "canceled" | "expired";
+            readonly status: "scheduled" | "queued" | "running" | "succeeded" | "failed" | "canceled" | "expired";
             /** @enum {string} */
             readonly priority: "interactive" | "standard" | "bulk";
             /** @description Attempts started so far; a crash of a worker costs one. */
@@ -1010,6 +1015,11 @@ export interface components {
             readonly expires_at: string | null;
             /** Format: date-time */
             readonly deadline_at: string | null;
+            /**
+             * Format: date-time
+             * @description Of a job with `run_at` or `delay_s`: it is `scheduled` until then, and enters its queue at that time.
+             */
+            readonly run_at?: string | undefined;
             /** @description While the job waits: its place in line, and the estimated ms until it is done, if a worker serves it or starts. */
             readonly queue: {
                 readonly position: number;
@@ -1073,8 +1083,15 @@ export interface components {
              * @enum {string}
              */
             readonly priority?: ("interactive" | "standard" | "bulk") | undefined;
-            /** @description Seconds from now. A job that is not finished by then ends as `expired`. */
+            /** @description Seconds from now, or from `run_at`. A job that is not finished by then ends as `expired`. */
             readonly deadline_s?: number | undefined;
+            /**
+             * Format: date-time
+             * @description The job enters its queue at this time, at most 30 days ahead; until then its state is `scheduled`. A time that has passed is now.
+             */
+            readonly run_at?: string | undefined;
+            /** @description As `run_at`, in seconds from now. Give one of the two. */
+            readonly delay_s?: number | undefined;
             readonly webhook?: components["schemas"]["WebhookRequest"] | undefined;
             /**
              * @description Your own labels, at most 32; returned unchanged.
@@ -1094,8 +1111,15 @@ export interface components {
              * @enum {string}
              */
             readonly priority?: ("interactive" | "standard" | "bulk") | undefined;
-            /** @description Seconds from now. A job that is not finished by then ends as `expired`. */
+            /** @description Seconds from now, or from `run_at`. A job that is not finished by then ends as `expired`. */
             readonly deadline_s?: number | undefined;
+            /**
+             * Format: date-time
+             * @description The job enters its queue at this time, at most 30 days ahead; until then its state is `scheduled`. A time that has passed is now.
+             */
+            readonly run_at?: string | undefined;
+            /** @description As `run_at`, in seconds from now. Give one of the two. */
+            readonly delay_s?: number | undefined;
             readonly webhook?: components["schemas"]["WebhookRequest"] | undefined;
             /**
              * @description Your own labels, at most 32; returned unchanged.
@@ -1115,8 +1139,15 @@ export interface components {
              * @enum {string}
              */
             readonly priority?: ("interactive" | "standard" | "bulk") | undefined;
-            /** @description Seconds from now. A job that is not finished by then ends as `expired`. */
+            /** @description Seconds from now, or from `run_at`. A job that is not finished by then ends as `expired`. */
             readonly deadline_s?: number | undefined;
+            /**
+             * Format: date-time
+             * @description The job enters its queue at this time, at most 30 days ahead; until then its state is `scheduled`. A time that has passed is now.
+             */
+            readonly run_at?: string | undefined;
+            /** @description As `run_at`, in seconds from now. Give one of the two. */
+            readonly delay_s?: number | undefined;
             readonly webhook?: components["schemas"]["WebhookRequest"] | undefined;
             /**
              * @description Your own labels, at most 32; returned unchanged.
@@ -1141,8 +1172,15 @@ export interface components {
              * @enum {string}
              */
             readonly priority?: ("interactive" | "standard" | "bulk") | undefined;
-            /** @description Seconds from now. A job that is not finished by then ends as `expired`. */
+            /** @description Seconds from now, or from `run_at`. A job that is not finished by then ends as `expired`. */
             readonly deadline_s?: number | undefined;
+            /**
+             * Format: date-time
+             * @description The job enters its queue at this time, at most 30 days ahead; until then its state is `scheduled`. A time that has passed is now.
+             */
+            readonly run_at?: string | undefined;
+            /** @description As `run_at`, in seconds from now. Give one of the two. */
+            readonly delay_s?: number | undefined;
             readonly webhook?: components["schemas"]["WebhookRequest"] | undefined;
             /**
              * @description Your own labels, at most 32; returned unchanged.
@@ -1167,8 +1205,15 @@ export interface components {
              * @enum {string}
              */
             readonly priority?: ("interactive" | "standard" | "bulk") | undefined;
-            /** @description Seconds from now. A job that is not finished by then ends as `expired`. */
+            /** @description Seconds from now, or from `run_at`. A job that is not finished by then ends as `expired`. */
             readonly deadline_s?: number | undefined;
+            /**
+             * Format: date-time
+             * @description The job enters its queue at this time, at most 30 days ahead; until then its state is `scheduled`. A time that has passed is now.
+             */
+            readonly run_at?: string | undefined;
+            /** @description As `run_at`, in seconds from now. Give one of the two. */
+            readonly delay_s?: number | undefined;
             readonly webhook?: components["schemas"]["WebhookRequest"] | undefined;
             /**
              * @description Your own labels, at most 32; returned unchanged.
@@ -1193,8 +1238,15 @@ export interface components {
              * @enum {string}
              */
             readonly priority?: ("interactive" | "standard" | "bulk") | undefined;
-            /** @description Seconds from now. A job that is not finished by then ends as `expired`. */
+            /** @description Seconds from now, or from `run_at`. A job that is not finished by then ends as `expired`. */
             readonly deadline_s?: number | undefined;
+            /**
+             * Format: date-time
+             * @description The job enters its queue at this time, at most 30 days ahead; until then its state is `scheduled`. A time that has passed is now.
+             */
+            readonly run_at?: string | undefined;
+            /** @description As `run_at`, in seconds from now. Give one of the two. */
+            readonly delay_s?: number | undefined;
             readonly webhook?: components["schemas"]["WebhookRequest"] | undefined;
             /**
              * @description Your own labels, at most 32; returned unchanged.
@@ -1219,8 +1271,15 @@ export interface components {
              * @enum {string}
              */
             readonly priority?: ("interactive" | "standard" | "bulk") | undefined;
-            /** @description Seconds from now. A job that is not finished by then ends as `expired`. */
+            /** @description Seconds from now, or from `run_at`. A job that is not finished by then ends as `expired`. */
             readonly deadline_s?: number | undefined;
+            /**
+             * Format: date-time
+             * @description The job enters its queue at this time, at most 30 days ahead; until then its state is `scheduled`. A time that has passed is now.
+             */
+            readonly run_at?: string | undefined;
+            /** @description As `run_at`, in seconds from now. Give one of the two. */
+            readonly delay_s?: number | undefined;
             readonly webhook?: components["schemas"]["WebhookRequest"] | undefined;
             /**
              * @description Your own labels, at most 32; returned unchanged.
@@ -1240,8 +1299,15 @@ export interface components {
              * @enum {string}
              */
             readonly priority?: ("interactive" | "standard" | "bulk") | undefined;
-            /** @description Seconds from now. A job that is not finished by then ends as `expired`. */
+            /** @description Seconds from now, or from `run_at`. A job that is not finished by then ends as `expired`. */
             readonly deadline_s?: number | undefined;
+            /**
+             * Format: date-time
+             * @description The job enters its queue at this time, at most 30 days ahead; until then its state is `scheduled`. A time that has passed is now.
+             */
+            readonly run_at?: string | undefined;
+            /** @description As `run_at`, in seconds from now. Give one of the two. */
+            readonly delay_s?: number | undefined;
             readonly webhook?: components["schemas"]["WebhookRequest"] | undefined;
             /**
              * @description Your own labels, at most 32; returned unchanged.
@@ -1259,8 +1325,15 @@ export interface components {
              * @enum {string}
              */
             readonly priority?: ("interactive" | "standard" | "bulk") | undefined;
-            /** @description Seconds from now. A job that is not finished by then ends as `expired`. */
+            /** @description Seconds from now, or from `run_at`. A job that is not finished by then ends as `expired`. */
             readonly deadline_s?: number | undefined;
+            /**
+             * Format: date-time
+             * @description The job enters its queue at this time, at most 30 days ahead; until then its state is `scheduled`. A time that has passed is now.
+             */
+            readonly run_at?: string | undefined;
+            /** @description As `run_at`, in seconds from now. Give one of the two. */
+            readonly delay_s?: number | undefined;
             readonly webhook?: components["schemas"]["WebhookRequest"] | undefined;
             /**
              * @description Your own labels, at most 32; returned unchanged.
@@ -1662,6 +1735,16 @@ export interface components {
             readonly has_more: boolean;
         };
         readonly JobEvent: {
+            /** @enum {string} */
+            readonly type: "job.scheduled";
+            /** Format: date-time */
+            readonly timestamp: string;
+            readonly data: {
+                readonly id: string;
+                /** @enum {string} */
+                readonly status: "scheduled";
+            };
+        } | {
             /** @enum {string} */
             readonly type: "job.queued";
             /** Format: date-time */
@@ -2805,7 +2888,7 @@ export interface operations {
     readonly listJobs: {
         readonly parameters: {
             readonly query?: {
-                readonly status?: "queued" | "running" | "succeeded" | "failed" | "canceled" | "expired";
+                readonly status?: "scheduled" | "queued" | "running" | "succeeded" | "failed" | "canceled" | "expired";
                 readonly type?: "text-to-image" | "speech-to-text" | "speech-to-image" | "text-embedding" | "text-classification" | "fill-mask" | "token-classification" | "picture-transform" | "workflow";
                 /** @description `name` or `name@version`. */
                 readonly model?: string;

@@ -215,6 +215,8 @@ export class EventFeeds {
 function toJobEvent(id: JobId, { type, at, data }: StoredEvent): JobEvent | undefined {
   const timestamp = iso(at);
   switch (type) {
+    case 'job.scheduled':
+      return { type, timestamp, data: { id, status: 'scheduled' } };
     case 'job.queued':
       return { type, timestamp, data: { id, status: 'queued' } };
     case 'job.started':

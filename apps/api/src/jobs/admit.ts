@@ -91,7 +91,10 @@ export async function admitJob(
   const limitMs = Math.min(parts.maxWaitMs, Math.max(0, deadlineMs - cost));
   const works = workflow?.nodes ?? [job];
   const groups: JudgedGroup[] = [];
-  for (const group of groupsOf(works)) groups.push(await judge(parts, group, priority, limitMs));
+  for (const group of groupsOf(works)) {
+    // When a later job enters its queue, other jobs wait there.
+    groups.push(job.later ? { ...group, ...NOT_JUDGED } : await judge(parts, group, priority, limitMs));
+  }
   const slowest = groups.reduce((a, b) => (b.workers < a.workers ? b : a));
   const models = [...new Set(works.map(({ model }) => model))];
   const terms: AdmissionTerms = {
@@ -102,7 +105,7 @@ export async function admitJob(
     maxQueued: limits.max_queued,
     maxWaitMs: limitMs - Math.max(...groups.map(({ growth }) => growth?.startMs ?? 0)),
     betweenMs: workflow && betweenMs(workflow.nodes),
-    ownBacklog: await ownBacklogOf(parts, limits, models),
+    ownBacklog: job.later ? undefined : await ownBacklogOf(parts, limits, models),
     ...identity,
   };
   const admission = await askUntilSettled(parts, job, terms, isStorable);
@@ -142,6 +145,8 @@ function groupsOf(works: readonly Group[]): Group[] {
 
 /** `workers`: those that there are, or with `growth` those that there will be. */
 type JudgedGroup = Group & Ahead & { readonly live: number; readonly growth: Growth | undefined };
+
+const NOT_JUDGED = { workers: 0, elsewhereMs: 0, elsewhereGroups: 0, live: 0, growth: undefined };
 
 async function judge(
   { backlog, expected }: AdmitParts,

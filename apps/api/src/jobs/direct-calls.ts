@@ -58,11 +58,11 @@ export interface DirectJob {
 
 /** Whether a job is small, needs no record, and can be answered by its request only. */
 export function mayBeDirect(
-  { type, input, cost, held_by, hook_events, webhook, rollout, retried_from }: PricedJob,
+  { type, input, cost, held_by, hook_events, webhook, rollout, retried_from, later }: PricedJob,
   attachments: readonly unknown[],
   identity: RequestIdentity,
 ): boolean {
-  if (!isTextJobType(type) || held_by === undefined || attachments.length > 0) return false;
+  if (later || !isTextJobType(type) || held_by === undefined || attachments.length > 0) return false;
   // A webhook, a key and a rollout need the record of an ended job.
   if (hook_events || webhook || rollout || retried_from || identity.idempotency) return false;
   const { texts, top_k } = input as { texts: readonly unknown[]; top_k?: number | null };

@@ -67,6 +67,7 @@ export class Presenter {
       finished_at: 'finished_at' in record ? iso(record.finished_at) : null,
       expires_at: 'expires_at' in record ? iso(record.expires_at) : null,
       deadline_at: isoOrNull(record.deadline_at),
+      ...(record.run_at !== undefined && { run_at: iso(record.run_at) }),
       queue: await this.#place(record, nodeRecords, position),
       progress: progressNow(record, nodes),
       input: presentInput(record, (path) => this.url(path)),

@@ -27,6 +27,9 @@ export interface RetryRequest extends Pick<JobRequest, 'priority' | 'deadline_s'
   readonly type: 'retry';
   readonly of: JobRecord;
   readonly webhook?: undefined;
+  /** It runs at once. */
+  readonly run_at?: undefined;
+  readonly delay_s?: undefined;
 }
 
 /** Throws `conflict` for a job that cannot be repeated. */
@@ -38,8 +41,8 @@ export function retryOf(of: JobRecord): RetryRequest {
       'conflict',
       'A node cannot be retried without its workflow; post the workflow again.',
     );
-  const { priority, metadata, deadline_at, created_at } = of;
-  const deadline_s = deadline_at === undefined ? undefined : (deadline_at - created_at) / 1000;
+  const { priority, metadata, deadline_at, run_at, created_at } = of;
+  const deadline_s = deadline_at === undefined ? undefined : (deadline_at - (run_at ?? created_at)) / 1000;
   return { type: 'retry', of, priority, metadata, deadline_s };
 }
 

@@ -5,6 +5,7 @@ import {
   type JobRequest,
   type KeyLimits,
   LehrError,
+  MAX_DELAY_S,
   newJobId,
   PRIORITY_CLASSES,
   type PriorityClass,
@@ -41,6 +42,8 @@ export interface SubmitParts extends AdmitParts, ResolveParts, AttachmentParts {
   readonly unanswered: Unanswered;
   readonly webhooks: Pick<WebhookParts, 'egress'>;
   readonly direct: DirectCalls;
+  /** How long the store keeps what came with a request. */
+  readonly outputTtlMs: number;
 }
 
 /** What is known of a request besides its body. */
@@ -114,7 +117,11 @@ export async function submitJob(
     throw error;
   }
   const created = await inPart(span, 'store', () =>
-    workflow ? workflows.create(job) : records.create(job, () => queues.of(queue).add(job, admission.score)),
+    workflow
+      ? workflows.create(job)
+      : records.create(job, async () =>
+          job.run_at === undefined ? queues.of(queue).add(job, admission.score) : undefined,
+        ),
   );
   const record = created.record ?? (await records.read(job.id));
   if (!record) throw new LehrError('internal', `Job ${job.id} was stored but cannot be read.`);
@@ -137,8 +144,12 @@ async function priceJob(
   const { tenant, limits } = caller;
   const { deadline_s, metadata } = request;
   const priority = priorityOf(request.priority, limits);
+  const later = laterOf(parts.clock.now(), request);
   const { attachments, ...resolved } = await resolve(parts, caller, id, request, inlineAudio);
-  await parts.pauses.checkOpen((resolved.workflow?.nodes ?? [resolved]).map(({ model }) => model));
+  if (later && attachments.length > 0) checkKept(parts, later);
+  // A pause says nothing about the time at which a later job runs.
+  if (!later)
+    await parts.pauses.checkOpen((resolved.workflow?.nodes ?? [resolved]).map(({ model }) => model));
   const job = {
     id,
     tenant,
@@ -146,6 +157,7 @@ async function priceJob(
     payer: payerOf(caller),
     metadata,
     deadlineMs: deadline_s === undefined ? undefined : deadline_s * 1000,
+    later: later?.when,
     held_by: heldBy,
     batch,
     trace: span?.traceparent,
@@ -193,6 +205,43 @@ async function existingJob(
   if (record && record.tenant === caller.tenant) return { record, how };
   if (how === 'adopted') return undefined;
   throw new LehrError('gone', 'The job of this Idempotency-Key no longer exists.');
+}
+
+interface Later {
+  readonly when: NonNullable<PricedJob['later']>;
+  readonly pointer: string;
+  /** About, by the clock of this process. */
+  readonly delayMs: number;
+}
+
+/** Throws `invalid-input` for a request with two times, or one that is too far ahead. */
+function laterOf(now: number, { run_at, delay_s }: JobRequest | RetryRequest): Later | undefined {
+  if (run_at === undefined) {
+    if (delay_s === undefined) return undefined;
+    return { when: { inMs: delay_s * 1000 }, pointer: '/delay_s', delayMs: delay_s * 1000 };
+  }
+  if (delay_s !== undefined)
+    throw refusal('invalid-input', [{ pointer: '/delay_s', detail: 'cannot be given together with run_at' }]);
+  const at = Date.parse(run_at);
+  if (at - now <= MAX_DELAY_S * 1000) return { when: { at }, pointer: '/run_at', delayMs: at - now };
+  throw refusal('invalid-input', [
+    { pointer: '/run_at', detail: `must be at most ${MAX_DELAY_S / DAY_S} days from now` },
+  ]);
+}
+
+const DAY_S = 24 * 3600;
+const HOUR_MS = 3_600_000;
+
+/** What came with a request must still be there when its job runs, also when that has to wait. */
+function checkKept({ outputTtlMs }: Pick<SubmitParts, 'outputTtlMs'>, { pointer, delayMs }: Later): void {
+  if (delayMs <= outputTtlMs / 2) return;
+  const hours = outputTtlMs / HOUR_MS;
+  throw refusal('invalid-input', [
+    {
+      pointer,
+      detail: `must be at most ${hours / 2} hours from now: what is sent inside a request is kept for ${hours} hours`,
+    },
+  ]);
 }
 
 /** Dialects have no field for it, so their jobs and all others that name no class get this one. */

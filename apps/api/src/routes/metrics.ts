@@ -22,7 +22,7 @@ export function metricsRoute(app: Api, parts: ApiParts): void {
 async function refresh(parts: ApiParts): Promise<void> {
   const { redis, keys, queues, fleet, metrics, registry, webhooks, log } = parts;
   const { queueJobs, queueOldestJobAge, modelPaused, workers, webhooksPending, unreadable } = metrics;
-  const { redisMemory, redisDropped, redisLatency } = metrics;
+  const { redisMemory, redisDropped, redisLatency, scheduledJobs } = metrics;
   const { scaleDesired, scaleWorkers, scaleWaiting, scaleStart } = metrics;
   metrics.heldRequests.set(parts.waits.size);
   metrics.waitingRequests.set(parts.activeRequests.waiting);
@@ -30,7 +30,7 @@ async function refresh(parts: ApiParts): Promise<void> {
   metrics.modelsFileProblem.set(parts.modelsProblem() === undefined ? 0 : 1);
   for (const gauge of [queueJobs, queueOldestJobAge, modelPaused, workers, webhooksPending]) gauge.reset();
   // A gauge without labels is 0 after `reset`, and absent after `remove`.
-  for (const gauge of [redisMemory, redisDropped, redisLatency, unreadable]) gauge.remove();
+  for (const gauge of [redisMemory, redisDropped, redisLatency, unreadable, scheduledJobs]) gauge.remove();
   for (const gauge of [scaleDesired, scaleWorkers, scaleWaiting, scaleStart]) gauge.reset();
   showRollouts(metrics, []);
   try {
@@ -46,6 +46,7 @@ async function refresh(parts: ApiParts): Promise<void> {
       rollouts,
       pauses,
       latencyMs,
+      scheduled,
     ] = await Promise.all([
       readDepths(redis, keys, queues),
       fleet.workers(),
@@ -57,6 +58,7 @@ async function refresh(parts: ApiParts): Promise<void> {
       readRollouts(parts.rollouts),
       parts.pauses.list(),
       pingMs(parts),
+      redis.zcard(keys.scheduledJobs),
     ]);
     for (const { model, version, queued, running, oldestMs } of byModel(registry, depths)) {
       queueJobs.set({ model, version, state: 'queued' }, queued);
@@ -73,6 +75,7 @@ async function refresh(parts: ApiParts): Promise<void> {
     webhooksPending.set({ stage: 'outbox' }, outbox);
     webhooksPending.set({ stage: 'delivery' }, undelivered);
     unreadable.set(listed);
+    scheduledJobs.set(scheduled);
     if (memory !== undefined) redisMemory.set(memory);
     redisDropped.set(dropped);
     redisLatency.set(latencyMs / 1000);

@@ -1,7 +1,7 @@
 /** What is sent about an event: its webhook id, the record as it was at the event, and who renders that. */
 import { createHash } from 'node:crypto';
 import { END_EVENTS, type JobId } from '@lehr/shared';
-import type { Dialect, JobRecord } from '@lehr/shared/records';
+import { type Dialect, type JobRecord, waitingSince } from '@lehr/shared/records';
 
 /** Crockford's base 32, as in a ULID. */
 const ALPHABET = '0123456789ABCDEFGHJKMNPQRSTVWXYZ';
@@ -41,7 +41,7 @@ export function recordAtEvent(record: JobRecord, event: string): JobRecord {
     case 'job.started': {
       const startedAt = 'started_at' in record ? record.started_at : undefined;
       const base = without(record, [...OF_ENDED, 'progress']);
-      return { ...base, state: 'running', started_at: startedAt ?? record.created_at } as JobRecord;
+      return { ...base, state: 'running', started_at: startedAt ?? waitingSince(record) } as JobRecord;
     }
     default:
       return record;
@@ -51,7 +51,7 @@ export function recordAtEvent(record: JobRecord, event: string): JobRecord {
 /** When the record got its state, ms: the time of the event for a record from `recordAtEvent`. */
 export function happenedAt(record: JobRecord): number {
   if ('finished_at' in record) return record.finished_at;
-  return record.state === 'running' ? record.started_at : record.created_at;
+  return record.state === 'running' ? record.started_at : waitingSince(record);
 }
 
 const without = (record: JobRecord, names: readonly string[]): object =>

@@ -1,6 +1,6 @@
 /** Creates a job: a picture from a prompt or a recording, or the request in a file. */
 import type { JobRequest, Lehr } from '@lehr/client';
-import { type Call, defineCommand, type Options } from '../command.ts';
+import { type Call, defineCommand, numberOf, type Options } from '../command.ts';
 import { controlInput } from '../control-option.ts';
 import { usageError } from '../exit-codes.ts';
 import { mediaOf } from '../media.ts';
@@ -15,6 +15,8 @@ const SUBMIT_OPTIONS = {
   ...RESULT_OPTIONS,
   image: { type: 'string', short: 'i', value: 'FILE|URL', help: 'A picture to begin at.' },
   audio: { type: 'string', short: 'a', value: 'FILE|URL', help: 'A recording whose words are the prompt.' },
+  at: { type: 'string', value: 'TIME', help: 'Run the job at this time, as in 2026-12-24T22:00+01:00.' },
+  delay: { type: 'string', value: 'SECONDS', help: 'Run the job after this time.' },
   file: { type: 'string', short: 'f', value: 'PATH', help: 'A whole request in JSON; - is standard input.' },
 } as const satisfies Options;
 
@@ -45,8 +47,9 @@ function requestOf(call: SubmitCall): (lehr: Lehr) => Promise<JobRequest> {
   if ([prompt, audio, file].filter((each) => each !== undefined).length !== 1) {
     throw usageError('give one of PROMPT, --audio and --file');
   }
-  if (file !== undefined) return () => requestFrom(file, terminal);
-  const [options, fields] = [pictureInput(values), requestFields(values)];
+  const times = { run_at: timeOf(values.at), delay_s: numberOf('delay', values.delay) };
+  if (file !== undefined) return async () => ({ ...(await requestFrom(file, terminal)), ...given(times) });
+  const [options, fields] = [pictureInput(values), { ...requestFields(values), ...given(times) }];
   const { image } = values;
   const controls = controlInput(values.control);
   const inputOf = async (lehr: Lehr) => {
@@ -64,6 +67,19 @@ function requestOf(call: SubmitCall): (lehr: Lehr) => Promise<JobRequest> {
     return { type: 'speech-to-image', input: { ...(await inputOf(lehr)), audio: link }, ...fields };
   };
 }
+
+/** A time without a zone is one of this machine. */
+function timeOf(text: string | undefined): string | undefined {
+  if (text === undefined) return undefined;
+  const at = new Date(text);
+  if (Number.isNaN(at.getTime()))
+    throw usageError(`--at is ${JSON.stringify(text)}, expected a date and time`);
+  return at.toISOString();
+}
+
+/** The fields that have a value, so that those of a file stay. */
+const given = <Fields extends object>(fields: Fields): Partial<Fields> =>
+  Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined)) as Partial<Fields>;
 
 /** Only parses the JSON: the server validates the request. */
 async function requestFrom(path: string, terminal: Terminal): Promise<JobRequest> {

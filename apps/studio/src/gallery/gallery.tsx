@@ -80,7 +80,7 @@ function Tiles({ doomed }: { readonly doomed: Signal<readonly Job[]> }) {
   );
 }
 
-const STATES = ['queued', 'running', 'succeeded', 'failed', 'canceled', 'expired'] as const;
+const STATES = ['scheduled', 'queued', 'running', 'succeeded', 'failed', 'canceled', 'expired'] as const;
 const TYPES = Object.keys(texts.gallery.types) as Job['type'][];
 
 function Filters() {

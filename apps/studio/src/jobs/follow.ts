@@ -82,6 +82,8 @@ export class FollowedJob {
   #take(event: JobEvent): void {
     this.#log(event);
     switch (event.type) {
+      case 'job.scheduled':
+        return;
       case 'job.queued':
         this.job.value = { ...this.job.value, status: 'queued' };
         this.#pace.restart();

@@ -41,6 +41,9 @@ function wordsOf(followed: FollowedJob): { readonly main: string; readonly side:
   const progress = followed.progress.value;
   const left = followed.secondsLeft.value;
   const side = left === undefined ? '' : texts.make.left(left);
+  if (job.status === 'scheduled') {
+    return { main: texts.make.scheduled(new Date(job.run_at ?? '').toLocaleString()), side };
+  }
   if (job.status === 'queued') {
     return { main: job.queue ? texts.make.place(job.queue.position) : texts.make.waiting, side };
   }

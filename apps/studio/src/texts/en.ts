@@ -71,6 +71,7 @@ export const en = {
   showLess: 'Show less',
   seconds,
   status: {
+    scheduled: 'Scheduled',
     queued: 'Waiting',
     running: 'Running',
     succeeded: 'Done',
@@ -126,6 +127,7 @@ export const en = {
     ],
     place: (position: number) => (position === 1 ? 'Next in line' : `Number ${position} in line`),
     waiting: 'Waiting for a worker',
+    scheduled: (time: string) => `Scheduled for ${time}`,
     stages: {
       text: 'Reading the prompt',
       denoise: 'Drawing',

@@ -52,6 +52,7 @@ export const job = {
   nodeUses: (names: string) => `uses the result of ${names}`,
   nodeStates: {
     waiting: 'Not started',
+    scheduled: 'Scheduled',
     queued: 'Waiting',
     running: 'Running',
     succeeded: 'Done',

@@ -29,9 +29,10 @@ export const OutputPartSchema = z.object({
   }),
 });
 
-/** `job.queued` can be repeated: a job whose worker is lost goes back into its queue, and one that is moved to another version waits again. */
+/** `job.scheduled` is the first event of a job with `run_at`. `job.queued` can be repeated: a job whose worker is lost goes back into its queue, and one that is moved to another version waits again. */
 export const JobEventSchema = z
   .discriminatedUnion('type', [
+    event('job.scheduled', z.object({ id, status: z.literal('scheduled') })),
     event('job.queued', z.object({ id, status: z.literal('queued') })),
     event('job.started', z.object({ id, status: z.literal('running') })),
     event('job.progress', z.object({ id, ...ProgressSchema.shape })),

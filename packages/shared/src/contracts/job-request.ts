@@ -15,6 +15,8 @@ import { WebhookRequestSchema } from './webhook-request.ts';
 import { SpeechToImageRequestSchema, WorkflowNodesSchema } from './workflow.ts';
 
 const WEEK_S = 7 * 24 * 3600;
+/** How far ahead a job may be scheduled. */
+export const MAX_DELAY_S = 30 * 24 * 3600;
 
 const common = {
   priority: z
@@ -26,7 +28,15 @@ const common = {
         '`bulk`.',
     }),
   deadline_s: z.number().positive().max(WEEK_S).optional().meta({
-    description: 'Seconds from now. A job that is not finished by then ends as `expired`.',
+    description: 'Seconds from now, or from `run_at`. A job that is not finished by then ends as `expired`.',
+  }),
+  run_at: z.iso.datetime({ offset: true }).optional().meta({
+    description:
+      'The job enters its queue at this time, at most 30 days ahead; until then its state is `scheduled`. A time that has passed is now.',
+    example: '2026-12-24T22:00:00+01:00',
+  }),
+  delay_s: z.number().nonnegative().max(MAX_DELAY_S).optional().meta({
+    description: 'As `run_at`, in seconds from now. Give one of the two.',
   }),
   webhook: WebhookRequestSchema.optional(),
   metadata: MetadataSchema.default({}),

@@ -18,7 +18,15 @@ export const JOB_TYPES = [
 ] as const;
 export type JobType = (typeof JOB_TYPES)[number];
 
-export const JOB_STATES = ['queued', 'running', 'succeeded', 'failed', 'canceled', 'expired'] as const;
+export const JOB_STATES = [
+  'scheduled',
+  'queued',
+  'running',
+  'succeeded',
+  'failed',
+  'canceled',
+  'expired',
+] as const;
 export type JobState = (typeof JOB_STATES)[number];
 export const JobStateSchema = z.enum(JOB_STATES);
 
@@ -234,6 +242,10 @@ export const JobSchema = z
       .nullable()
       .meta({ description: 'When the record of a finished job is deleted.' }),
     deadline_at: z.iso.datetime().nullable(),
+    run_at: z.iso.datetime().optional().meta({
+      description:
+        'Of a job with `run_at` or `delay_s`: it is `scheduled` until then, and enters its queue at that time.',
+    }),
     queue: z
       .object({
         position: z.int().positive(),

@@ -7,8 +7,8 @@
 -- KEYS[1]  <prefix>:live
 -- KEYS[2]  <prefix>:waiting:<model>; absent for a queue that is no group queue
 -- ARGV[1]  <prefix>, with which every key begins, as in records/transition.lua
--- ARGV[2]  JSON: [the job as admit.lua takes it, {entry, deadline_ms?, fields}]: priority and data of BullMQ's job; the deadline, ms after
---          the admission; the fields of the record without those that the admission decides, each as the text that is stored. It is one text
+-- ARGV[2]  JSON: [the job as admit.lua takes it, {entry, deadline_ms?, run_at?, delay_ms?, fields}]: priority and data of BullMQ's job; the
+--          deadline, ms after the admission or the time of a later job; that time, or ms after the admission; the fields of the record without those that the admission decides, each as the text that is stored. It is one text
 --          because each argument of a command costs its sender time.
 -- ARGV[3]  how long a finished record is kept, ms
 --
@@ -25,9 +25,17 @@ local code, score, start_tag, id, admitted_at = unpack(reply)
 if code ~= 'admitted' or id ~= job.id then return reply end
 
 local fields = stored.fields
-fields.score, fields.fair_tag, fields.admitted_at = score, start_tag, admitted_at
--- Every process measures deadlines by Redis's clock.
-if stored.deadline_ms then fields.deadline_at = math.floor(admitted_at + stored.deadline_ms + 0.5) end
+fields.admitted_at = admitted_at
+-- Every process measures deadlines, and the times of later jobs, by Redis's clock. As in acceptance.ts.
+local from = job.is_later and math.max(admitted_at, stored.run_at or math.floor(admitted_at + stored.delay_ms + 0.5)) or admitted_at
+if stored.deadline_ms then fields.deadline_at = math.floor(from + stored.deadline_ms + 0.5) end
+if job.is_later then
+  fields.run_at = from
+  store(id, fields)
+  reply[8] = now
+  return reply
+end
+fields.score, fields.fair_tag = score, start_tag
 store(id, fields)
 
 local base = prefix .. ':' .. job.queue .. ':'

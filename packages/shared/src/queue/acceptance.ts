@@ -1,6 +1,13 @@
 /** Acceptance: admits a job, stores it and puts it into its queue in one round trip (accept.lua). */
 import { readFileSync } from 'node:fs';
-import { CREATE_LUA, type JobRecord, type NewJob, type RecordStore, storedFields } from '../records/index.ts';
+import {
+  CREATE_LUA,
+  type JobRecord,
+  type NewJob,
+  newRecord,
+  type RecordStore,
+  storedFields,
+} from '../records/index.ts';
 import { defineScript, type Keys, type Redis, type Script } from '../redis/index.ts';
 import {
   ADMIT_LUA,
@@ -33,14 +40,17 @@ const ACCEPT_LUA = [
  * object (24 us and 600 bytes that stay until the next full garbage collection, Node 20).
  */
 export function admittedJob(
-  { deadlineMs, ...job }: PricedJob,
+  { deadlineMs, later, ...job }: PricedJob,
   { id, score, startTag, now }: Extract<Admission, { code: 'admitted' }>,
 ): NewJob {
+  const runAt = later && Math.max(now, 'at' in later ? later.at : Math.round(now + later.inMs));
   return {
-    // Every process measures deadlines by Redis's clock.
-    deadline_at: deadlineMs === undefined ? undefined : Math.round(now + deadlineMs),
-    score,
-    fair_tag: startTag,
+    // Every process measures deadlines, and the times of later jobs, by Redis's clock.
+    deadline_at: deadlineMs === undefined ? undefined : Math.round((runAt ?? now) + deadlineMs),
+    run_at: runAt,
+    // A later job gets its place when it enters its queue.
+    score: later ? undefined : score,
+    fair_tag: later ? undefined : startTag,
     admitted_at: now,
     ...job,
     id,
@@ -51,7 +61,7 @@ export function admittedJob(
 
 /** `stored`: absent for a job that is admitted under the id of an earlier request (Admission), and must be stored by the caller. */
 export type Acceptance = Admission & {
-  readonly stored?: { readonly record: JobRecord; readonly position: number };
+  readonly stored?: { readonly record: JobRecord; readonly position: number | undefined };
 };
 
 export class Accepter {
@@ -77,12 +87,12 @@ export class Accepter {
    * id of the job.
    */
   async accept(job: PricedJob, terms: AdmissionTerms): Promise<Acceptance> {
-    const { deadlineMs, ...known } = job;
+    const { deadlineMs, later, ...known } = job;
     const { waitingKey } = this.#queues.of(job.queue);
     const entry = { priority: bullPriority(firstScore(job.priority)), data: queuedData(job) };
     const text = JSON.stringify([
       toAdmit(job, terms),
-      { entry, deadline_ms: deadlineMs, fields: storedFields(known) },
+      { entry, deadline_ms: deadlineMs, ...laterFields(later), fields: storedFields(known) },
     ]);
     const reply = (await this.#script.run(
       [this.#keys.live, ...(waitingKey === undefined ? [] : [waitingKey])],
@@ -90,8 +100,10 @@ export class Accepter {
     )) as Reply;
     const answer = readAdmission(reply);
     if (answer.code !== 'admitted' || reply.length === ADMITTED_LENGTH) return answer;
-    const [created_at, position] = reply.slice(ADMITTED_LENGTH) as [number, number];
-    const record = { state: 'queued' as const, rev: 1, attempt: 0, created_at, ...admittedJob(job, answer) };
-    return { stored: { record, position }, ...answer };
+    const [created_at, position] = reply.slice(ADMITTED_LENGTH) as [number, number | undefined];
+    return { stored: { record: newRecord(admittedJob(job, answer), created_at), position }, ...answer };
   }
 }
+
+const laterFields = (later: PricedJob['later']): object | undefined =>
+  later && ('at' in later ? { run_at: later.at } : { delay_ms: later.inMs });

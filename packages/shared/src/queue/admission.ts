@@ -21,17 +21,19 @@ return admit(ARGV[1], cjson.decode(ARGV[2]), time[1] * 1000 + math.floor(time[2]
 const IDEMPOTENCY_MS = 24 * 3_600_000;
 
 /** A request after it is resolved: a job with its queue, its cost and its input, but without what its admission decides. */
-export type PricedJob = Omit<NewJob, 'deadline_at' | 'score' | 'fair_tag' | 'admitted_at'> & {
+export type PricedJob = Omit<NewJob, 'deadline_at' | 'run_at' | 'score' | 'fair_tag' | 'admitted_at'> & {
   /** Estimated engine ms; of a workflow, of all its nodes. */
   readonly cost: number;
-  /** After the admission, ms. */
+  /** After the admission or the time of a later job, ms. */
   readonly deadlineMs?: number | undefined;
+  /** When it enters its queue; absent: at once. */
+  readonly later?: { readonly at: number } | { readonly inMs: number } | undefined;
 };
 
 /** What admission reads of a job. Its payer is charged. */
 export type AdmittedJob = Pick<
   PricedJob,
-  'id' | 'tenant' | 'queue' | 'priority' | 'cost' | 'payer' | 'workflow'
+  'id' | 'tenant' | 'queue' | 'priority' | 'cost' | 'payer' | 'workflow' | 'later'
 >;
 
 /** What a job is held against. What is absent or null is not limited. */
@@ -162,7 +164,7 @@ export class Admitter {
 
 /** The job as admit.lua takes it. JSON leaves out what is undefined. */
 export function toAdmit(job: AdmittedJob, terms: AdmissionTerms): object {
-  const { id, tenant, queue, priority, cost, payer, workflow } = job;
+  const { id, tenant, queue, priority, cost, payer, workflow, later } = job;
   const { idempotency, duplicate, ownBacklog } = terms;
   return {
     id,
@@ -189,6 +191,7 @@ export function toAdmit(job: AdmittedJob, terms: AdmissionTerms): object {
     max_wait_ms: terms.maxWaitMs,
     shares: [...(ownBacklog?.shares ?? [])],
     max_own_ms: ownBacklog?.maxMs,
+    is_later: later && true,
     idempotency: idempotency && { ...idempotency, kept_ms: IDEMPOTENCY_MS },
     duplicate: duplicate && {
       hash: duplicate.hash,

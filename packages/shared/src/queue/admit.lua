@@ -20,6 +20,7 @@
 --   shares        {model, share} of the models that the workers of its groups serve: the share of its waiting jobs that they will run
 --   max_own_ms    engine ms of the tenant that may wait for these workers
 --   idempotency   {hash, fingerprint, kept_ms}
+--   is_later      the job enters its queue at a later time (release.lua): it gets no place, and its wait does not count
 --   duplicate     {hash, is_retry, max_held}: the request adopts the job of an equal request that got no answer. A retry also that of an
 --                 equal request that still waits for its answer. Of those max_held may wait; the next request adopts the job of the oldest
 --
@@ -214,7 +215,10 @@ local function reserve(prefix, job, id, class, now, is_stored)
   redis.call('ZADD', prefix .. ':live:' .. job.tenant, 0, id)
   redis.call('ZADD', prefix .. ':live', now, id)
   redis.call('HSET', prefix .. ':reserved', id, reservation)
-  if job.nodes then plan_nodes(prefix, job.tenant, id, class, job.nodes) end
+  if not job.nodes then return end
+  -- The nodes of a workflow that starts later count as jobs of their tenant, and nothing of them waits.
+  for _, each in ipairs(job.nodes) do each.cost = job.is_later and 0 or each.cost end
+  plan_nodes(prefix, job.tenant, id, class, job.nodes)
 end
 
 local function admit(prefix, job, now, is_stored)
@@ -231,14 +235,19 @@ local function admit(prefix, job, now, is_stored)
   reply = above_limits(job, backlog)
   if reply then return reply end
 
-  local start, score, ahead_ms, virtual_time, last_at = fair_place(prefix, job, job.queue, job.cost)
-  local wait = expected_wait_ms(prefix, job, ahead_ms, backlog.planned_ms)
-  if job.max_wait_ms and wait > job.max_wait_ms then return { 'overloaded', math.ceil(wait) } end
+  local start, score, ahead_ms, virtual_time, last_at = 0, 0, nil, nil, nil
+  if not job.is_later then
+    start, score, ahead_ms, virtual_time, last_at = fair_place(prefix, job, job.queue, job.cost)
+    local wait = expected_wait_ms(prefix, job, ahead_ms, backlog.planned_ms)
+    if job.max_wait_ms and wait > job.max_wait_ms then return { 'overloaded', math.ceil(wait) } end
+  end
 
   reply = use_groups(prefix, job, now)
   if reply then return reply end
 
-  start, score = take_place(prefix, job, class, start, score, virtual_time, last_at, now)
+  if not job.is_later then
+    start, score = take_place(prefix, job, class, start, score, virtual_time, last_at, now)
+  end
   reserve(prefix, job, id, class, now, is_stored and id == job.id)
   local used_now = full and used + job.cost or 0
   local full_in_ms = full and set_budget(budget_key, used_now, full, now) or 0

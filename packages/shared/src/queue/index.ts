@@ -37,6 +37,7 @@ export {
 export { Leases, type LeasesOptions } from './leases.ts';
 export { isPausedBy, pauseOf, readPauses, SET_PAUSE_LUA } from './pauses.ts';
 export { expireOverdue, requeueLost } from './reconciler.ts';
+export { Releaser, type ReleaserOptions } from './releaser.ts';
 export { BUDGET_LUA, type Repriced, Repricer } from './reprice.ts';
 export { GROUP_IDLE_MS, retireIdleGroups } from './retire.ts';
 export { bullPriority, CLASS_SPAN, classOfScore, firstScore } from './score.ts';

@@ -9,6 +9,7 @@
 -- ARGV[5]  the newest schema version that the caller can read
 -- Returns {next cursor, ids of suspects}: jobs without a record, workflows, records of a newer version, and records without an
 -- unfinished job in their queue, also when one of the two keys cannot be read as a hash, and jobs whose group is not listed.
+-- A scheduled job is in no queue yet; it is put back into <prefix>:scheduled-jobs if it is missing there.
 
 local function fields(...)
   local reply = redis.pcall('HMGET', ...)
@@ -27,10 +28,12 @@ local suspects = {}
 for i = 1, #slice[2], 2 do
   local id = slice[2][i]
   if tonumber(slice[2][i + 1]) <= tonumber(ARGV[3]) then
-    local record = fields(ARGV[4] .. ':record:' .. id, 'queue', 'workflow', 'v')
+    local record = fields(ARGV[4] .. ':record:' .. id, 'queue', 'workflow', 'v', 'state', 'run_at')
+    local is_scheduled = record and record[4] == 'scheduled'
+    if is_scheduled then redis.call('ZADD', ARGV[4] .. ':scheduled-jobs', 'NX', record[5], id) end
     local is_known = record and record[1] and not record[2] and record[3] and tonumber(record[3]) <= tonumber(ARGV[5])
-    local job = is_known and fields(ARGV[4] .. ':' .. record[1] .. ':' .. id, 'timestamp', 'finishedOn')
-    if not job or not job[1] or job[2] or not is_listed(record[1]) then suspects[#suspects + 1] = id end
+    local job = is_known and not is_scheduled and fields(ARGV[4] .. ':' .. record[1] .. ':' .. id, 'timestamp', 'finishedOn')
+    if not is_scheduled and (not job or not job[1] or job[2] or not is_listed(record[1])) then suspects[#suspects + 1] = id end
   end
 end
 return { slice[1], suspects }

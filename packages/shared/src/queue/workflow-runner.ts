@@ -19,6 +19,7 @@ import {
   type Move,
   type NewJob,
   type RecordStore,
+  waitingSince,
 } from '../records/index.ts';
 import { type Keys, type Redis, redisNow } from '../redis/index.ts';
 import { Admitter } from './admission.ts';
@@ -61,7 +62,7 @@ export class WorkflowRunner {
   async advance(id: JobId): Promise<void> {
     const { records } = this.#options;
     const [record] = await records.readMany([id]);
-    if (!record?.workflow) return;
+    if (!record?.workflow || record.state === 'scheduled') return;
     const { workflow } = record;
     const { records: nodes, unreadable } = await records.outlines(workflow.nodes.map(({ job }) => job));
     // A process that can read all nodes advances it.
@@ -186,8 +187,9 @@ export class WorkflowRunner {
     const starts = nodes.flatMap((node) =>
       node && 'started_at' in node && node.started_at ? [node.started_at] : [],
     );
-    const totalMs = Math.max(0, (await redisNow(this.#options.redis)) - parent.created_at);
-    const queueMs = Math.min(totalMs, Math.max(0, Math.min(...starts) - parent.created_at));
+    const since = waitingSince(parent);
+    const totalMs = Math.max(0, (await redisNow(this.#options.redis)) - since);
+    const queueMs = Math.min(totalMs, Math.max(0, Math.min(...starts) - since));
     const output: JobOutput = {
       images: outputs.flatMap(({ images }) => images),
       transcript: outputs.findLast(({ transcript }) => transcript)?.transcript,

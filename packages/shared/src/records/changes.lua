@@ -9,13 +9,14 @@ local after, count = tonumber(ARGV[1]), tonumber(ARGV[2])
 -- As in move-effects.lua.
 local PLAIN_REVS = 3
 
-local known = redis.call('HMGET', KEYS[1], 'state', 'rev', 'created_at', 'started_at', 'finished_at')
-local state, rev, created_at, started_at, finished_at = unpack(known)
+local known = redis.call('HMGET', KEYS[1], 'state', 'rev', 'created_at', 'started_at', 'finished_at', 'run_at', 'released_at')
+local state, rev, created_at, started_at, finished_at, run_at, released_at = unpack(known)
 if not state then return nil end
 
 -- The events of a finished job that was only queued, started and ended are not stored.
 local function plain_events()
-  local events = { '1 ' .. created_at .. ' job.queued' }
+  local events = { '1 ' .. created_at .. (run_at and ' job.scheduled' or ' job.queued') }
+  if released_at then events[2] = '2 ' .. released_at .. ' job.queued' end
   if started_at then events[2] = '2 ' .. started_at .. ' job.started' end
   events[#events + 1] = rev .. ' ' .. finished_at .. ' job.' .. state
   return events

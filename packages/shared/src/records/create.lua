@@ -4,7 +4,9 @@
 local function store(id, fields)
   -- As text: Redis takes half a microsecond to write a number of a script.
   local at = string.format('%.0f', now)
-  local written = { 'id', id, 'state', 'queued', 'rev', '1', 'attempt', '0', 'created_at', at }
+  -- A job with a time enters its queue then (queue/release.lua), and has no load before.
+  local state = fields.run_at and 'scheduled' or 'queued'
+  local written = { 'id', id, 'state', state, 'rev', '1', 'attempt', '0', 'created_at', at }
   append_fields(written, fields)
   redis.call('HSET', prefix .. ':record:' .. id, unpack(written))
   redis.call('ZADD', KEYS[1], at, id)
@@ -16,13 +18,14 @@ local function store(id, fields)
     -- A workflow that is cancelled at this moment may have been read without this node; the janitor looks again.
     redis.call('ZADD', prefix .. ':workflows', now, fields.parent)
   end
-  if fields.workflow then
-    redis.call('ZADD', prefix .. ':workflows', now, id)
-  else
-    list_group(fields.queue, fields.model)
+  if fields.run_at then
+    redis.call('ZADD', prefix .. ':scheduled-jobs', fields.run_at, id)
+    announce(id, state, 1, EVENT.schedule, nil, fields.hook_events)
+    return
   end
+  enter(id, fields.queue, fields.model, fields.workflow)
   shift_load(fields.queue, fields.priority, fields.tenant, fields.model, fields.cost, 1)
-  announce(id, 'queued', 1, EVENT.create, nil, fields.hook_events)
+  announce(id, state, 1, EVENT.create, nil, fields.hook_events)
 end
 
 -- m: {id, fields}, fields by name. Returns what transition.lua returns of a move, and after 'ok' also the creation time.
@@ -40,5 +43,5 @@ local function create(m)
   end
   store(m.id, m.fields)
   redis.call('HDEL', prefix .. ':reserved', m.id)
-  return { 'ok', 'queued', 1, 0, 0, now }
+  return { 'ok', m.fields.run_at and 'scheduled' or 'queued', 1, 0, 0, now }
 end

@@ -25,6 +25,7 @@ export {
   toStoredError,
   WorkflowInputSchema,
   type WorkflowState,
+  waitingSince,
 } from './record.ts';
 export {
   type EndedJob,
@@ -54,6 +55,7 @@ export {
   type FoundRecords,
   IS_PAUSED_LUA,
   type Move,
+  newRecord,
   PLANNED_LUA,
   type RecordChanges,
   RecordStore,

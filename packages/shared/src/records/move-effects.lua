@@ -17,6 +17,7 @@ local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
 
 local EVENT = {
+  schedule = 'job.scheduled', release = 'job.queued',
   create = 'job.queued', start = 'job.started', begin = 'job.started', progress = 'job.progress', requeue = 'job.queued',
   output = 'job.output',
   succeed = 'job.succeeded', fail = 'job.failed', cancel = 'job.canceled', expire = 'job.expired',
@@ -37,6 +38,7 @@ end
 
 -- Keeps load and running jobs in agreement with the state.
 local function follow_state(id, known, state)
+  if known.state == 'scheduled' then redis.call('ZREM', prefix .. ':scheduled-jobs', id) end
   if known.state == 'queued' then
     shift_load(known.queue, known.priority, known.tenant, known.model, known.cost, -1)
   elseif state == 'queued' then
@@ -107,6 +109,15 @@ local function list_group(queue, model)
   if is_paused(prefix .. ':pauses', model) then redis.call('HSET', prefix .. ':' .. queue .. ':meta', 'paused', '1') end
   redis.call('ZADD', prefix .. ':group-looks', now, queue)
   redis.call('PUBLISH', prefix .. ':groups', queue)
+end
+
+-- What a job needs that waits from now on: workers that look for its group; a workflow is advanced.
+local function enter(id, queue, model, workflow)
+  if workflow then
+    redis.call('ZADD', prefix .. ':workflows', now, id)
+  else
+    list_group(queue, model)
+  end
 end
 
 -- Adds a job to a list of its tenant, and removes a few jobs whose records have expired: the oldest ones. Behind an old job that

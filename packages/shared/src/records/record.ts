@@ -1,8 +1,10 @@
 /**
  * A job's record: its state as the API reads it. create.lua writes the first state, transition.lua every later one.
  *
- *                      +----------- requeue ------------+
- *                      v                                |
+ *   create --> scheduled
+ *                  | release
+ *                  |   +----------- requeue ------------+
+ *                  v   v                                |
  *   create --> queued --- start --> running ------------+--- succeed --> succeeded
  *                |                     | ^
  *                |                     | +-- start (a new attempt after a crash), progress
@@ -12,6 +14,7 @@
  *                +--------- expire ----+--> expired
  *
  * `output` announces a part of the result while the job still runs.
+ * A job with a time is created as `scheduled`, and enters its queue by `release` at that time. It ends from there as a queued one does.
  * `begin` is the start of a workflow, when its first node starts; a workflow itself has no attempts.
  * `start` begins an attempt: it may find the record queued, or still running if the worker of the last attempt died.
  * Every later move of an attempt names its lease, and moves of older attempts are refused as stale.
@@ -36,15 +39,16 @@ import { PromptLengthsSchema } from '../contracts/text-to-image.ts';
 
 /** Per move: the states it may start from, and the state it leads to. transition.lua is loaded with this table. */
 export const MOVES = {
+  release: { from: ['scheduled'], to: 'queued' },
   start: { from: ['queued', 'running'], to: 'running' },
   begin: { from: ['queued'], to: 'running' },
   progress: { from: ['running'], to: 'running' },
   output: { from: ['running'], to: 'running' },
   requeue: { from: ['running'], to: 'queued' },
   succeed: { from: ['running'], to: 'succeeded' },
-  fail: { from: ['queued', 'running'], to: 'failed' },
-  cancel: { from: ['queued', 'running'], to: 'canceled' },
-  expire: { from: ['queued', 'running'], to: 'expired' },
+  fail: { from: ['scheduled', 'queued', 'running'], to: 'failed' },
+  cancel: { from: ['scheduled', 'queued', 'running'], to: 'canceled' },
+  expire: { from: ['scheduled', 'queued', 'running'], to: 'expired' },
 } as const satisfies Record<string, { from: readonly JobState[]; to: JobState }>;
 
 export type MoveName = keyof typeof MOVES;
@@ -178,6 +182,9 @@ const base = {
   metadata: json(MetadataSchema),
   created_at: number,
   deadline_at: number.optional(),
+  /** Of a job that was scheduled: when it enters its queue, and when it did. */
+  run_at: number.optional(),
+  released_at: number.optional(),
   /** Its place in line (queue/score.ts). */
   score: number.optional(),
   /** Its start tag in fair queueing (queue/admit.lua); when the job starts, the virtual time of its class advances to it. */
@@ -221,6 +228,7 @@ const ended = {
 };
 
 export const JobRecordSchema = z.discriminatedUnion('state', [
+  z.object({ state: z.literal('scheduled'), ...base, run_at: number }),
   z.object({ state: z.literal('queued'), ...base, cancel_requested: z.literal('1').optional() }),
   z.object({
     state: z.literal('running'),
@@ -247,6 +255,8 @@ export type JobOutline = JobRecord extends infer Each
     ? Omit<Each, 'input'>
     : never
   : never;
+/** Since when a job has waited for a worker, ms. */
+export const waitingSince = ({ released_at, created_at }: JobOutline): number => released_at ?? created_at;
 export const RECORD_FIELDS = [...new Set(JobRecordSchema.options.flatMap(({ shape }) => Object.keys(shape)))];
 
 /** What a new record is made of; the script adds state, times, rev and attempt. */
@@ -263,6 +273,7 @@ export type NewJob = Pick<
   | 'input'
   | 'metadata'
   | 'deadline_at'
+  | 'run_at'
   | 'score'
   | 'fair_tag'
   | 'admitted_at'

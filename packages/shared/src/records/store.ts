@@ -158,7 +158,7 @@ export class RecordStore {
     const outcome = { ...parseOutcome(reply.slice(0, CREATE_REPLY_LENGTH), job.id), enqueued };
     if (outcome.code !== 'ok') return outcome;
     const created_at = reply[CREATE_REPLY_LENGTH] as number;
-    return { ...outcome, record: { ...job, state: 'queued', rev: outcome.rev, attempt: 0, created_at } };
+    return { ...outcome, record: newRecord(job, created_at) };
   }
 
   /**
@@ -264,6 +264,15 @@ export class RecordStore {
   #arguments(moves: readonly object[]): (string | number)[] {
     return [this.#keys.prefix, JSON.stringify(moves), this.retentionMs];
   }
+}
+
+/** A record as it is created. */
+export function newRecord(job: NewJob, created_at: number): JobRecord {
+  const { run_at } = job;
+  const created = { rev: 1, attempt: 0, created_at };
+  return run_at === undefined
+    ? { ...job, state: 'queued', ...created }
+    : { ...job, state: 'scheduled', run_at, ...created };
 }
 
 /** The fields of a new record, as CREATE_LUA takes them. */

@@ -86,7 +86,7 @@ end
 -- Why a move of a record that has not ended is not applied, as a code; nil when it is. A cancellation that only the worker can do is
 -- requested here.
 local function refusal(m, known)
-  if not MOVES[m.move].from[known.state] or (m.abandoned and known.state ~= 'queued') then return 'stale' end
+  if not MOVES[m.move].from[known.state] or (m.abandoned and known.state == 'running') then return 'stale' end
   if known.state ~= 'running' then return nil end
   if m.move == 'start' then return m.lease == known.lease and 'same' or nil end
   if m.lease then return m.lease ~= known.lease and 'stale' or nil end
@@ -100,7 +100,7 @@ end
 
 -- The move that is made in place of this one: a cancel request, a passed deadline and an ended workflow go before a new attempt.
 local function made_move(move, known)
-  if move == 'start' or move == 'requeue' then
+  if move == 'release' or move == 'start' or move == 'requeue' then
     if known.cancel_requested then
       move = 'cancel'
     elseif known.deadline_at and tonumber(known.deadline_at) <= now then
@@ -168,6 +168,8 @@ local function apply(m)
     append(written, 'attempt', attempt, 'started_at', now, 'lease', m.lease)
   elseif move == 'begin' then
     append(written, 'started_at', now)
+  elseif move == 'release' then
+    append(written, 'released_at', now)
   elseif move == 'requeue' and m.refund then
     attempt = attempt - 1
     append(written, 'attempt', attempt)
@@ -178,6 +180,8 @@ local function apply(m)
   redis.call('HSET', key, unpack(written))
   if move == 'start' then
     if known.fair_tag then advance_virtual_time(known.queue, known.priority, tonumber(known.fair_tag)) end
+  elseif move == 'release' then
+    enter(m.id, known.queue, known.model, redis.call('HEXISTS', key, 'workflow') == 1)
   elseif move == 'requeue' then
     redis.call('HDEL', key, 'lease', 'started_at', 'worker', 'progress')
   elseif TERMINAL[state] then

@@ -22,6 +22,8 @@ export interface Keys {
   runningOf(tenant: TenantId): string;
   /** Ids of unfinished jobs with a deadline, scored by it. */
   readonly deadlines: string;
+  /** Ids of scheduled jobs, by when they enter their queues. */
+  readonly scheduledJobs: string;
   /** Ids of all jobs of a tenant, in order of id and so of creation. */
   jobsOf(tenant: TenantId): string;
   /** Those that ended in this state, in the same order; there is none for `succeeded`, the state of most. */
@@ -192,6 +194,7 @@ export function keysOf(namespace: string): Keys {
     liveOf: (tenant) => `${prefix}:live:${tenant}`,
     runningOf: (tenant) => `${prefix}:running:${tenant}`,
     deadlines: `${prefix}:deadlines`,
+    scheduledJobs: `${prefix}:scheduled-jobs`,
     jobsOf: (tenant) => `${prefix}:jobs:${tenant}`,
     endedOf: (tenant, state) => `${prefix}:jobs:${tenant}:${state}`,
     failed: `${prefix}:failed`,

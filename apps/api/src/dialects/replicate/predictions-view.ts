@@ -105,6 +105,8 @@ function fitted(prediction: Prediction): Prediction {
 /** Never `aborted`: published clients do not know it and would wait forever. */
 function statusOf(record: JobRecord): Prediction['status'] {
   switch (record.state) {
+    case 'scheduled':
+      return 'starting';
     case 'queued':
       // Waiting for another attempt: a status does not go back to `starting`.
       return record.attempt > 0 ? 'processing' : 'starting';

@@ -100,6 +100,7 @@ function toStreamEvents(event: JobEvent, sentText: string): [event: string, data
     case 'job.canceled':
     case 'job.expired':
       return [['done', '{"reason":"canceled"}']];
+    case 'job.scheduled':
     case 'job.queued':
     case 'job.started':
     case 'job.preview':

@@ -79,6 +79,7 @@ export function succeeded(record: JobRecord): SucceededRecord {
     case 'canceled':
     case 'expired':
       throw new JobEndedError(record.state, record);
+    case 'scheduled':
     case 'queued':
     case 'running':
       throw new Error(`Job ${record.id} is not over. This is a bug in Lehr.`);

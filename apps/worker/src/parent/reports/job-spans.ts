@@ -4,6 +4,7 @@
  * worker that is killed leaves the span of its attempt unsent.
  */
 import type { Clock, JobState, WorkerId } from '@lehr/shared';
+import { waitingSince } from '@lehr/shared/records';
 import type { Tracing } from '@lehr/shared/tracing';
 import type { FromEngine, SampleId } from '../../engine/protocol/messages.ts';
 import type { JobRun, SampleRun } from '../runs/job-run.ts';
@@ -42,8 +43,10 @@ export class JobSpans {
     const { trace: parent } = record;
     if (parent === undefined) return;
     const job = { 'lehr.job.id': record.id, 'lehr.job.type': record.type };
-    const waitedFrom = { parent, attributes: job, startMs: record.created_at };
-    tracing.start('wait in line', waitedFrom)?.end({ endMs: record.created_at + Math.max(0, run.queuedMs) });
+    const waitedFrom = { parent, attributes: job, startMs: waitingSince(record) };
+    tracing
+      .start('wait in line', waitedFrom)
+      ?.end({ endMs: waitingSince(record) + Math.max(0, run.queuedMs) });
     const span = tracing.start(`run ${record.type}`, {
       parent,
       kind: 'consumer',

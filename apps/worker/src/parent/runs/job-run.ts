@@ -10,7 +10,7 @@
  */
 import { type LeaseToken, type ObjectKey, outputFolder, type Progress, toObjectKey } from '@lehr/shared';
 import type { Claim } from '@lehr/shared/queue';
-import type { JobRecord, Move } from '@lehr/shared/records';
+import { type JobRecord, type Move, waitingSince } from '@lehr/shared/records';
 import type { Span } from '@lehr/shared/tracing';
 import type { EngineSample, FromEngine, SegmentMessage } from '../../engine/protocol/messages.ts';
 import type { Attempt, StopReason } from '../delivery/attempt.ts';
@@ -121,9 +121,9 @@ export abstract class JobRun implements Attempt {
     return this.samples.filter((sample) => sample.inEngine);
   }
 
-  /** From the creation of the job until this attempt started, by Redis's clock. */
+  /** How long the job waited until this attempt started, by Redis's clock. */
   get queuedMs(): number {
-    return this.record.state === 'running' ? this.record.started_at - this.record.created_at : 0;
+    return this.record.state === 'running' ? this.record.started_at - waitingSince(this.record) : 0;
   }
 
   /** The key of an output. It holds the lease token, so that an attempt that lost its lease never overwrites another's file. */

@@ -144,7 +144,8 @@ export const JOB_METRICS = {
     kind: 'counter',
     help:
       'What janitors repaired or removed: jobs of lost workers (recovered), jobs missing from their queue (requeued), overdue (expired) and ' +
-      'abandoned (canceled) jobs, idle groups (retired), expired files (files), and what was left of deleted jobs (leftovers).',
+      'abandoned (canceled) jobs, idle groups (retired), expired files (files), and what was left of deleted jobs (leftovers); and scheduled jobs that entered their ' +
+      'queues (released).',
     apps: ['api', 'worker'],
     labels: ['action'],
   },

@@ -88,6 +88,13 @@ export const API_METRICS = {
     labels: [],
     buckets: HTTP_S,
   },
+  scheduledJobs: {
+    name: 'lehr_scheduled_jobs',
+    kind: 'gauge',
+    help: 'Jobs with a time (`run_at` or `delay_s`) that are not in their queues yet.',
+    apps: ['api'],
+    labels: [],
+  },
   webhooksPending: {
     name: 'lehr_webhooks_pending',
     kind: 'gauge',

@@ -30,7 +30,7 @@ export const MAX_DIRECT_COST_MS = 100;
 export const HANDED_BACK = 'unavailable';
 
 export type RunningRecord = Extract<JobRecord, { state: 'running' }>;
-export type EndedRecord = Exclude<JobRecord, { state: 'running' | 'queued' }>;
+export type EndedRecord = Exclude<JobRecord, { state: 'scheduled' | 'queued' | 'running' }>;
 
 export class DirectJobs {
   readonly #redis: Redis;
