@@ -120,7 +120,7 @@ test('Pictures guide a drawing with Canny made by the worker, with a mask made b
 
 test('A client of the web UI guides demo-diffusion with a unit of ControlNet, as the native API does', async () => {
   const stack = await startStack(server, { LEHR_MODELS: demoModelsFile() });
-  await stack.worker();
+  await stack.worker({ LEHR_TASKS: 'diffusion' });
   const shape = await sharp({ create: { width: 64, height: 64, channels: 3, background: 'black' } })
     .composite([
       {
@@ -129,7 +129,7 @@ test('A client of the web UI guides demo-diffusion with a unit of ControlNet, as
     ])
     .png()
     .toBuffer();
-  const request = { prompt: 'a red circle on a blue background', seed: 3, steps: 8, width: 64, height: 64 };
+  const request = { prompt: 'a red circle on a blue background', seed: 3, steps: 4, width: 64, height: 64 };
   const unit = { enabled: true, module: 'none', model: 'shapes [0123abcd]', weight: 0.9 };
   const asked = await stack.ask('POST', '/sdapi/v1/txt2img', {
     ...request,
