@@ -118,7 +118,7 @@ export async function startTarget({
   };
 }
 
-/** A tiny model for pictures and the demo model for speech. Returns the path of models.yaml. */
+/** A tiny model for pictures, whose adapters and ControlNet the worker cannot open, and the demo model for speech. Returns the path of models.yaml. */
 async function modelsIn(home: string, vaeEncoder: boolean): Promise<string> {
   await mkdir(home, { recursive: true });
   await writeTinyDiffusion(join(home, 'tiny'), { seed: 5, timestepType: 'float32', vaeEncoder });
@@ -133,6 +133,8 @@ async function modelsIn(home: string, vaeEncoder: boolean): Promise<string> {
     versions: [{ version: "1", path: tiny }]
     defaults: { width: 64, height: 64, steps: 4, guidance: 4, sampler: ddim }
     limits: { min_size: 64, max_size: 128, size_step: 8, max_pixels: 12288, max_steps: 20, max_samples: 4 }
+    adapters: [{ name: ink, path: nowhere.safetensors }, { name: film, path: nowhere.safetensors }]
+    controls: [{ name: edges, path: nowhere, preprocess: canny }]
   - name: ears
     task: whisper
     versions: [{ version: "1", path: ${ears} }]
