@@ -15,6 +15,7 @@ import { openDiffusionModel } from '../../diffusion/folder/diffusion-folder.ts';
 import { loadUnet } from '../../diffusion/folder/load-unet.ts';
 import type { Unet, UnetRow } from '../../diffusion/unet.ts';
 import { onnxRuntime } from '../../runtime/onnx.ts';
+import { importFolder } from '../imported/import-folder.ts';
 import { planMerge } from '../imported/merge-adapters.ts';
 import { keptGraph } from '../imported/plan-import.ts';
 import { checkAdapter } from './check-adapter.ts';
@@ -365,4 +366,41 @@ test('An adapter of enormous values takes neither the other adapters nor the row
     { name: 'steep' },
     { name: 'good' },
   ]);
+});
+
+test('A graph in float16 gets an adapter into its weights, and takes none whose values it cannot hold', {
+  tags: ['long'],
+}, async () => {
+  const { unet: path, file, folder } = await unpack('sd15-fp16');
+  const layers = randomLora(path, 'unet', { only: ATTENTIONS });
+  writeLora(file('ink'), layers);
+  const strong = layers.map((each) => ({ ...each, up: each.up.map((value) => value * 1e7) }));
+  writeLora(file('strong'), strong);
+  const { adapters, session } = await openUnet(path, [{ name: 'strong', path: file('strong') }]);
+  await session.close();
+  const [{ problem }] = adapters.opened;
+  expect(problem).toMatch(
+    /^strong\.safetensors has values in \S+ that are too large for the float16 of this/,
+  );
+  const merge = async (name: string, made: string) => {
+    const adapter = { ...readAdapter(file(name), 2), name, scale: 0.7 };
+    const plan = planMerge([keptGraph(folder, 'unet/model.onnx')], [adapter], 'sd15');
+    const base = { folder, name: 'sd15@1', task: 'diffusion' as const };
+    await importFolder({ base, plan, valuesOf: plan.valuesOf, folder: made, onProgress: () => {} });
+    adapter.close();
+  };
+  const refused = merge('strong', await tempFolder('refused'));
+  await expect(refused).rejects.toThrow('that are too large for the float16 of the model');
+  const made = await tempFolder('merged');
+  await merge('ink', made);
+  const wanted = join(folder, 'unet/wanted.onnx');
+  writeMerged(path, wanted, [{ layers, scale: 0.7 }]);
+  const rows: Float32Array[] = [];
+  for (const each of [join(made, 'unet/model.onnx'), wanted, path]) {
+    const { unet, session: own } = await openUnet(each);
+    rows.push(...(await predict(unet, [rowOf(unet)])));
+    await own.close();
+  }
+  expect(distance(rows[0], rows[1])).toBeLessThan(5e-3);
+  expect(distance(rows[2], rows[1])).toBeGreaterThan(0.01);
 });
