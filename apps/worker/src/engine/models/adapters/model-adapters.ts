@@ -1,7 +1,7 @@
 /** The adapters of one model: opens their files, adds them to its graphs, and knows which of them can be used. */
 import { createHash } from 'node:crypto';
-import { createReadStream } from 'node:fs';
-import { pipeline } from 'node:stream/promises';
+import { dirname } from 'node:path';
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import { LehrError } from '@lehr/shared';
 import type { OpenedPart } from '../../protocol/messages.ts';
 import { readGraph, rewrittenSource } from '../../runtime/external-data.ts';
@@ -26,6 +26,8 @@ export const MAX_RANKS = 512;
 /** Of the matrices of one graph, which are in one message of protobuf with it. */
 const MAX_BYTES = 1_900_000_000;
 const MAX_UNUSED = 10;
+/** Of a file, read at once. */
+const PIECE_BYTES = 4 * 1024 * 1024;
 
 export const withoutAdapters: Adapt = (source) => ({ source, columns: [] });
 
@@ -48,7 +50,7 @@ export class ModelAdapters {
         if (ranks + adapter.rank <= MAX_RANKS) ranks += adapter.rank;
         else this.#refuse(name, path, tooManyRanks(adapter.rank, ranks));
       } catch (error) {
-        this.#problems.set(name, messageOf(error));
+        this.#problems.set(name, messageOf(error, path));
       }
     }
     this.#names = files.map(({ name }) => name);
@@ -58,10 +60,12 @@ export class ModelAdapters {
   /** Opens a graph with the adapters that change it. Where that fails, opens it without them, and they cannot be used. */
   async open<Opened>(part: AdapterPart, open: (adapt: Adapt) => Promise<Opened>): Promise<Opened> {
     let columns: readonly string[] = [];
+    let graph = '';
     // The same adapters each time: another form of the graph gets the same scales, whatever became of them meanwhile.
     const adapt: Adapt = (source) => {
       const adapted = this.#adapted(part, source, columns);
       columns = adapted.columns;
+      graph = source.path;
       return adapted;
     };
     try {
@@ -70,7 +74,7 @@ export class ModelAdapters {
       if (columns.length === 0) throw error;
       const opened = await open(withoutAdapters);
       for (const name of columns)
-        this.#problems.set(name, `The ${part} does not run with adapters: ${messageOf(error)}`);
+        this.#problems.set(name, `The ${part} does not run with adapters: ${withoutFolder(error, graph)}`);
       return opened;
     }
   }
@@ -142,18 +146,24 @@ export class ModelAdapters {
     return [...unplaced.map(({ down }) => down.name), ...unknown];
   }
 
-  /** Reads all files, for `digestOf`. */
+  /** Reads all files, for `digestOf`: as they were opened, whatever is at their paths now. */
   async readDigests(): Promise<void> {
     const digests = new Map<string, string>();
-    for (const { name, path } of this.#adapters) {
-      const hash = createHash('sha256');
-      await pipeline(createReadStream(path), hash);
+    for (const { name, source, modules } of this.#adapters) {
+      const hash = createHash('sha256').update(JSON.stringify(modules.map(({ factor }) => factor)));
+      const piece = new Uint8Array(Math.min(PIECE_BYTES, source.length));
+      for (let at = 0; at < source.length; at += piece.length) {
+        const part = piece.subarray(0, source.length - at);
+        source.readInto(part, at);
+        hash.update(part);
+        await nextTurn();
+      }
       digests.set(name, hash.digest('hex'));
     }
     this.#digests = digests;
   }
 
-  /** Of the file of this adapter. */
+  /** Of the values of this adapter, and of how strongly they act, which another file may say. */
   digestOf(name: string): string {
     return this.#digests.get(name) ?? '';
   }
@@ -180,4 +190,12 @@ export const tooManyRanks = (rank: number, before: number): string =>
 const tooManyBytes = (bytes: number): string =>
   `is too large beside the other adapters: together they have ${bytes} bytes in one graph, which can have ${MAX_BYTES}`;
 
-const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));
+/** Callers read it: of this machine it names no folder, as errors of the file system do. */
+function messageOf(error: unknown, path: string): string {
+  if (error instanceof LehrError) return error.message;
+  const { code = 'no reason' } = error as NodeJS.ErrnoException;
+  return refusedFile(path, `cannot be read (${code})`).message;
+}
+
+const withoutFolder = (error: unknown, graph: string): string =>
+  (error instanceof Error ? error.message : String(error)).replaceAll(`${dirname(graph)}/`, '');
