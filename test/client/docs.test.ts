@@ -128,6 +128,7 @@ describe('docs/cli.md', () => {
     expect([wide.readUInt32BE(16), wide.readUInt32BE(20)]).toEqual([128, 128]);
     expect(await shell('transform')).toMatch(/picture +128x128: larger\.png/);
     expect(await shell('file')).toMatch(/^job_\w+ succeeded in/);
+    expect(await shell('find')).toMatch(/succeeded[\s\S]*No jobs\.\n$/);
     expect(await shell('speech')).toMatch(
       /^.*a red circle on a blue background.*\njob_\w+ succeeded in [\s\S]*: spoken.png\n/i,
     );
@@ -153,6 +154,7 @@ describe('docs/cli.md', () => {
       'edit',
       'transform',
       'file',
+      'find',
       'speech',
       'script',
       'keys',

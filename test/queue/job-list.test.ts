@@ -1,6 +1,12 @@
 /** Pages of a tenant's jobs: what they read of Redis, and how their filters find jobs. */
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { DEFAULT_TENANT, type JobId, newJobId } from '../../packages/shared/src/index.ts';
+import {
+  DEFAULT_TENANT,
+  firstJobIdAt,
+  type JobId,
+  newJobId,
+  timeOfId,
+} from '../../packages/shared/src/index.ts';
 import { JobList, type ListQuery } from '../../packages/shared/src/records/index.ts';
 import { type newJob, type QueueWorld, queueWorld } from '../support/queue-world.ts';
 import { startRedis, type TestRedis } from '../support/redis.ts';
@@ -127,4 +133,79 @@ test('The list of failed jobs forgets those whose records have expired, and expi
   await endAs(world, 'fail', [kept]);
   expect(await world.redis.zrange(failed, '0', '-1')).toEqual([kept]);
   expect(await world.redis.pttl(failed)).toBeGreaterThan(50_000);
+});
+
+test('Jobs are found by their labels, all of them, in any state, and behind others without a look at those', async () => {
+  const world = await queueWorld(server.url);
+  const both = await submitAll(world, 2, { metadata: { customer: '42', shop: 'a' } });
+  const [one] = await submitAll(world, 1, { metadata: { customer: '42' } });
+  await submitAll(world, 1, { metadata: { customer: '4', shop: 'a' } });
+  await submitAll(world, 2);
+  await endAs(world, 'fail', [both[1]]);
+  await listOthers(world, 2100);
+  const found = (query: Partial<ListQuery>) => pageOf(world, query);
+  expect(await found({ metadata: { customer: '42' } })).toMatchObject({
+    shown: [one, ...both].sort().reverse(),
+    next: undefined,
+  });
+  expect((await found({ metadata: { customer: '42', shop: 'a' } })).shown).toEqual(both);
+  expect((await found({ metadata: { shop: 'a', customer: '42' }, status: 'failed' })).shown).toEqual([
+    both[1],
+  ]);
+  expect((await found({ metadata: { customer: '42' }, status: 'queued' })).shown).toEqual(
+    [one, both[0]].sort().reverse(),
+  );
+  expect(await found({ metadata: { customer: '7' } })).toMatchObject({ shown: [], next: undefined });
+  const [deleted] = await world.records.readMany([both[1]]);
+  if (deleted) await world.records.delete(deleted);
+  expect((await found({ metadata: { customer: '42', shop: 'a' } })).shown).toEqual([both[0]]);
+});
+
+test('A job without labels is in no list of a label, and that list expires with the last record in it', async () => {
+  const world = await queueWorld(server.url);
+  const labels = async () => (await world.redis.keys(`${world.keys.prefix}:labelled:*`)).length;
+  await submitAll(world, 3);
+  expect(await labels()).toBe(0);
+  const [job] = await submitAll(world, 1, { metadata: { night: '1' } });
+  const [key] = await world.redis.keys(`${world.keys.prefix}:labelled:*`);
+  expect(await world.redis.pttl(key)).toBe(-1);
+  await endAs(world, 'cancel', [job]);
+  expect(await world.redis.pttl(key)).toBeGreaterThan(world.records.retentionMs - 60_000);
+  await submitAll(world, 1, { metadata: { night: '1' } });
+  expect(await world.redis.pttl(key)).toBe(-1);
+});
+
+test('Jobs are found by the time when they were made, also with a cursor', async () => {
+  const world = await queueWorld(server.url);
+  const at = (ms: number) => `${firstJobIdAt(ms)}0000000000000000` as JobId;
+  const times = [1e12, 1e12 + 1, 1e12 + 2, 1e12 + 3];
+  for (const ms of times) await world.submit({ id: at(ms) });
+  const found = async (query: Partial<ListQuery>) =>
+    (await pageOf(world, query)).shown.map((id) => timeOfId(id));
+  expect(await found({ after: 1e12 + 1, before: 1e12 + 3 })).toEqual([1e12 + 2, 1e12 + 1]);
+  expect(await found({ after: 1e12 + 1, before: 1e12 + 3, cursor: at(1e12 + 2) })).toEqual([1e12 + 1]);
+  expect(await found({ before: 1e12 })).toEqual([]);
+  expect(await found({ after: 1e12 + 3 })).toEqual([1e12 + 3]);
+});
+
+test('Jobs are found by their words: a prompt, also of a node, a text or a transcript; and what is damaged is passed over', async () => {
+  const world = await queueWorld(server.url);
+  const [fox] = await submitAll(world, 1, { input: { prompt: 'A red FOX, "quoted" at Größe 5%' } });
+  const nodes = [
+    { id: 'a', input: { texts: [] } },
+    { id: 'b', input: { prompt: 'the fox again' } },
+  ];
+  const [flow] = await submitAll(world, 1, { type: 'workflow', workflow: { nodes: [] }, input: { nodes } });
+  const [embedded] = await submitAll(world, 1, { input: { texts: ['a vixen', { text: 'a' }] } });
+  const [heard] = await submitAll(world, 1, { input: {} });
+  await world.redis.hset(world.keys.record(heard), 'output', '{"transcript":{"text":"the hounds"}}');
+  const [damaged] = await submitAll(world, 1, { input: { prompt: 'a fox too' } });
+  await world.redis.hset(world.keys.record(damaged), 'input', '{"prompt":');
+  const found = async (text: string) => (await pageOf(world, { text })).shown;
+  expect(await found('fox')).toEqual([fox, flow].sort().reverse());
+  for (const text of ['"quoted"', 'Größe', 'größe 5%'.replace('größe', 'Größe'), 'RED fox,']) {
+    expect(await found(text), text).toEqual([fox]);
+  }
+  expect(await found('vixen')).toEqual([embedded]);
+  expect(await found('.*')).toEqual([]);
 });

@@ -10,7 +10,7 @@ export interface paths {
         };
         /**
          * List your jobs, newest first
-         * @description A cursor stays valid while jobs are created and deleted. With a filter that few jobs match, or with jobs of long inputs, a page can be short and still have a next one.
+         * @description A cursor stays valid while jobs are created and deleted. Labels, times and states have an index; with another filter that few jobs match, or with jobs of long inputs, a page can be short and still have a next one.
          */
         readonly get: operations["listJobs"];
         readonly put?: never;
@@ -2893,6 +2893,16 @@ export interface operations {
                 /** @description `name` or `name@version`. */
                 readonly model?: string;
                 readonly limit?: number;
+                /** @description Made at this time or later. */
+                readonly created_after?: string;
+                /** @description Made before this time. */
+                readonly created_before?: string;
+                /** @description Words of the job: its text, that of a node, its texts or its transcript contain this. The letters a to z are found in any case. */
+                readonly text?: string;
+                /** @description Labels of the job with their values, as `metadata[order]=81`. With several, the job has all of them. */
+                readonly metadata?: {
+                    readonly [key: string]: string;
+                };
                 /** @description `next_cursor` of the previous page. */
                 readonly cursor?: string;
             };

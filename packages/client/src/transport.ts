@@ -31,11 +31,12 @@ export interface CallPolicy extends CallOptions {
 
 interface Input {
   readonly path?: Readonly<Record<string, string>>;
-  readonly query?: Fields;
+  readonly query?: Query;
   readonly header?: Fields;
   readonly body?: object | (() => FormData);
 }
 type Fields = Readonly<Record<string, string | number | null | undefined>>;
+type Query = Readonly<Record<string, Fields[string] | Fields>>;
 
 /** No answer, or a proxy that got none: the server may have done the work. */
 const UNANSWERED: readonly (number | undefined)[] = [undefined, 502, 504];
@@ -155,7 +156,7 @@ export class Transport {
     const filled = path.replace(/\{(\w+)\}/g, (_, name: string) =>
       encodeURIComponent(input.path?.[name] ?? ''),
     );
-    const query = new URLSearchParams(defined(input.query)).toString();
+    const query = new URLSearchParams(defined(flat(input.query))).toString();
     const { apiKey, url } = this.#options;
     const headers = {
       accept: 'application/json',
@@ -203,6 +204,16 @@ function parse(text: string, { status }: Response): unknown {
     );
   }
 }
+
+/** A field of fields becomes a parameter for each of them: `metadata[order]`. */
+const flat = (query: Query = {}): Fields =>
+  Object.fromEntries(
+    Object.entries(query).flatMap(([name, value]) =>
+      typeof value === 'object' && value !== null
+        ? Object.entries(value).map(([inner, each]) => [`${name}[${inner}]`, each])
+        : [[name, value]],
+    ),
+  );
 
 const defined = (fields: Fields = {}): Record<string, string> =>
   Object.fromEntries(

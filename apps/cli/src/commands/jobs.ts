@@ -23,6 +23,19 @@ export const jobs = defineCommand({
       help: 'text-to-image, speech-to-text, speech-to-image, text-embedding, text-classification, fill-mask, token-classification, picture-transform or workflow.',
     },
     model: { type: 'string', short: 'm', value: 'NAME', help: 'Model, or model@version.' },
+    metadata: {
+      type: 'string',
+      multiple: true,
+      value: 'NAME=VALUE',
+      help: 'A label of the job. May be repeated: then it has all of them.',
+    },
+    text: { type: 'string', value: 'TEXT', help: 'What its prompt, its texts or its transcript contain.' },
+    after: {
+      type: 'string',
+      value: 'TIME',
+      help: 'Made at this time or later, such as 2026-11-29T08:00:00Z.',
+    },
+    before: { type: 'string', value: 'TIME', help: 'Made before this time.' },
     limit: { type: 'string', value: 'N', help: `The largest number of jobs. Default: ${DEFAULT_LIMIT}.` },
   },
   run: async ({ values, positionals, terminal, json, client }) => {
@@ -39,6 +52,10 @@ export const jobs = defineCommand({
         status: values.status as ListOptions['status'],
         type: values.type as ListOptions['type'],
         model: values.model,
+        metadata: labelsOf(values.metadata),
+        text: values.text,
+        created_after: values.after,
+        created_before: values.before,
         limit: Math.min(limit, MAX_PAGE),
         signal,
       };
@@ -53,3 +70,14 @@ export const jobs = defineCommand({
     return EXIT.ok;
   },
 });
+
+function labelsOf(given: readonly string[] = []): Record<string, string> | undefined {
+  if (given.length === 0) return undefined;
+  return Object.fromEntries(
+    given.map((label) => {
+      const at = label.indexOf('=');
+      if (at < 1) throw usageError(`--metadata is ${JSON.stringify(label)}, expected NAME=VALUE`);
+      return [label.slice(0, at), label.slice(at + 1)];
+    }),
+  );
+}

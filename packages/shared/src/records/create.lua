@@ -11,7 +11,10 @@ local function store(id, fields)
   redis.call('HSET', prefix .. ':record:' .. id, unpack(written))
   redis.call('ZADD', KEYS[1], at, id)
   redis.call('ZADD', prefix .. ':live:' .. fields.tenant, '0', id)
-  if not fields.parent then list_job(id, fields.tenant) end
+  if not fields.parent then
+    list_job(id, fields.tenant)
+    list_labels(id, fields.tenant, fields.metadata, false)
+  end
   if fields.deadline_at then redis.call('ZADD', prefix .. ':deadlines', fields.deadline_at, id) end
   if fields.parent then
     unplan(prefix, fields.tenant, fields.parent, id)

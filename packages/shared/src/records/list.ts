@@ -1,11 +1,13 @@
 /**
  * A tenant's jobs, newest first, a page at a time.
  *
- * Unfinished jobs, and those that failed, expired or were cancelled, have indexes of their own. Types and models have none: list.lua
- * compares them, which took Redis 6 us for each job on a busy machine. So a filter costs a job that succeeds nothing, and others 122 bytes.
+ * Unfinished jobs, those that failed, expired or were cancelled, and those with the same label have indexes of their own. Types, models and
+ * words have none: list.lua compares them, which took Redis 6 us for each job on a busy machine. So a filter costs a job without labels that
+ * succeeds nothing, and others 122 bytes.
  */
+import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
-import type { JobId, TenantId } from '../base/ids.ts';
+import { firstJobIdAt, type JobId, type TenantId } from '../base/ids.ts';
 import type { JobState, JobType } from '../contracts/job.ts';
 import { defineScript, type Keys, type Redis, type Script } from '../redis/index.ts';
 import { isTerminal, type JobRecord } from './record.ts';
@@ -20,6 +22,13 @@ export interface ListQuery {
   readonly type?: JobType | undefined;
   /** `name` or `name@version`. */
   readonly model?: string | undefined;
+  /** Labels that the job has, with these values. */
+  readonly metadata?: Readonly<Record<string, string>> | undefined;
+  /** Made at or after this time, and before this time; ms since the epoch. */
+  readonly after?: number | undefined;
+  readonly before?: number | undefined;
+  /** What its prompt, that of a node, its texts or its transcript contain; the letters of ASCII in any case. */
+  readonly text?: string | undefined;
 }
 
 export interface Page<Shown> {
@@ -62,7 +71,7 @@ export class JobList {
     show: (record: JobRecord) => Promise<Shown>,
   ): Promise<Page<Shown>> {
     const shown: Shown[] = [];
-    let after = query.cursor;
+    let after = query.cursor ?? (query.before === undefined ? undefined : firstIdAt(query.before));
     let bytes = 0;
     for (let parts = 0; parts < MAX_PARTS && shown.length < query.limit && bytes < MAX_BYTES; parts++) {
       const part = await this.#part(tenant, { ...query, limit: query.limit - shown.length, cursor: after });
@@ -76,14 +85,18 @@ export class JobList {
 
   async #part(
     tenant: TenantId,
-    { limit, cursor = '' as JobId, status, type, model = '' }: ListQuery,
+    { limit, cursor = '' as JobId, status, type, model = '', metadata = {}, after, text = '' }: ListQuery,
   ): Promise<Part> {
     const isUnfinished = status !== undefined && !isTerminal(status);
+    const labelled = Object.entries(metadata).map(([name, value]) =>
+      this.#keys.labelledOf(tenant, createHash('sha1').update(`${name}\0${value}`).digest('hex')),
+    );
     const reply = await this.#script.run(
-      [this.#indexOf(tenant, status)],
+      [this.#indexOf(tenant, status), ...labelled],
       [
         ...[this.#keys.prefix, cursor, Math.min(limit, PART.records), PART.ids, PART.bytes],
-        ...[status ?? '', type ?? '', model, isUnfinished ? 0 : 1],
+        ...[status ?? '', type ?? '', model, isUnfinished && labelled.length === 0 ? 0 : 1],
+        ...[after === undefined ? '' : firstJobIdAt(after), lowerCase(text)],
       ],
     );
     const [last, more, bytes, found] = reply as [JobId, number, number, [JobId, string[]?][]];
@@ -99,3 +112,9 @@ export class JobList {
     return isTerminal(status) ? this.#keys.endedOf(tenant, status) : this.#keys.liveOf(tenant);
   }
 }
+
+/** No job has this id: those that were made before are less, all others are greater. */
+const firstIdAt = (ms: number): JobId => firstJobIdAt(ms) as JobId;
+
+/** As Lua does it. */
+const lowerCase = (text: string): string => text.replace(/[A-Z]/g, (letter) => letter.toLowerCase());

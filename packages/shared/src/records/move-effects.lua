@@ -144,6 +144,18 @@ local function list_job(id, tenant)
   redis.call('SADD', prefix .. ':tenants', tenant)
 end
 
+-- Lists a job by each of its labels, `metadata` of its record as JSON. The list of a label lasts as long as the records of jobs that had
+-- ended when it was last used; a job that waits longer than that is listed again when it ends.
+local function list_labels(id, tenant, metadata, has_ended)
+  if not metadata or metadata == '' or metadata == '{}' then return end
+  local is_json, labels = pcall(cjson.decode, metadata)
+  for name, value in pairs(is_json and labels or {}) do
+    local jobs = prefix .. ':labelled:' .. tenant .. ':' .. redis.sha1hex(name .. '\0' .. value)
+    add_to_list(jobs, id)
+    if has_ended then redis.call('PEXPIRE', jobs, retention) else redis.call('PERSIST', jobs) end
+  end
+end
+
 -- Lists a job by the state in which it ended. Most jobs succeed: these are found in the list of all jobs, so they cost nothing here.
 local function list_ended(id, tenant, state)
   if state == 'succeeded' then return end

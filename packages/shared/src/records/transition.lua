@@ -114,7 +114,10 @@ end
 -- What follows from the end of a job. `fields` are those of the move that ended it.
 local function end_job(id, key, known, state, fields)
   finish(key, id, known.tenant)
-  if not known.parent then list_ended(id, known.tenant, state) end
+  if not known.parent then
+    list_ended(id, known.tenant, state)
+    list_labels(id, known.tenant, redis.call('HGET', key, 'metadata'), true)
+  end
   if known.batch then count_in_batch(key, known.batch, state) end
   if known.rollout then count_outcome(known.rollout, state, fields) end
   -- The workflow of this node must advance: the caller of this script does it, or the janitor a little later.

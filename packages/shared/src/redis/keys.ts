@@ -28,6 +28,8 @@ export interface Keys {
   jobsOf(tenant: TenantId): string;
   /** Those that ended in this state, in the same order; there is none for `succeeded`, the state of most. */
   endedOf(tenant: TenantId, state: JobState): string;
+  /** Those with one label of the caller, by the digest of its name and value; in the same order. */
+  labelledOf(tenant: TenantId, digest: string): string;
   /** `<when it failed, ms> <job id>` of the failed jobs of all tenants, without nodes of workflows. */
   readonly failed: string;
   /** Tenants that have jobs. */
@@ -187,17 +189,7 @@ export function keysOf(namespace: string): Keys {
   const prefix = `{${namespace}}`;
   return {
     prefix,
-    record: (id) => `${prefix}:record:${id}`,
-    events: (id) => `${prefix}:history:${id}`,
-    checkpoints: (id) => `${prefix}:checkpoints:${id}`,
-    live: `${prefix}:live`,
-    liveOf: (tenant) => `${prefix}:live:${tenant}`,
-    runningOf: (tenant) => `${prefix}:running:${tenant}`,
-    deadlines: `${prefix}:deadlines`,
-    scheduledJobs: `${prefix}:scheduled-jobs`,
-    jobsOf: (tenant) => `${prefix}:jobs:${tenant}`,
-    endedOf: (tenant, state) => `${prefix}:jobs:${tenant}:${state}`,
-    failed: `${prefix}:failed`,
+    ...jobKeys(prefix),
     tenants: `${prefix}:tenants`,
     boundingRecords: `${prefix}:bounding-records`,
     leftovers: `${prefix}:leftovers`,
@@ -252,6 +244,38 @@ const batchKeys = (prefix: string): Pick<Keys, 'batch' | 'batchesDue' | 'batches
   batchesDue: `${prefix}:batches-due`,
   batchesOf: (tenant) => `${prefix}:batches-of:${tenant}`,
   openBatchesOf: (tenant) => `${prefix}:batches-open:${tenant}`,
+});
+
+type JobKeys = Pick<
+  Keys,
+  | 'record'
+  | 'events'
+  | 'checkpoints'
+  | 'live'
+  | 'liveOf'
+  | 'runningOf'
+  | 'deadlines'
+  | 'scheduledJobs'
+  | 'jobsOf'
+  | 'endedOf'
+  | 'labelledOf'
+  | 'failed'
+>;
+
+/** Jobs, and the lists in which they are found. */
+const jobKeys = (prefix: string): JobKeys => ({
+  record: (id) => `${prefix}:record:${id}`,
+  events: (id) => `${prefix}:history:${id}`,
+  checkpoints: (id) => `${prefix}:checkpoints:${id}`,
+  live: `${prefix}:live`,
+  liveOf: (tenant) => `${prefix}:live:${tenant}`,
+  runningOf: (tenant) => `${prefix}:running:${tenant}`,
+  deadlines: `${prefix}:deadlines`,
+  scheduledJobs: `${prefix}:scheduled-jobs`,
+  jobsOf: (tenant) => `${prefix}:jobs:${tenant}`,
+  endedOf: (tenant, state) => `${prefix}:jobs:${tenant}:${state}`,
+  labelledOf: (tenant, digest) => `${prefix}:labelled:${tenant}:${digest}`,
+  failed: `${prefix}:failed`,
 });
 
 type RequestKeys = Pick<

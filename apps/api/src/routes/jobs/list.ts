@@ -1,6 +1,7 @@
 import { createRoute, z } from '@hono/zod-openapi';
 import { JOB_TYPES, JobListSchema, JobStateSchema } from '@lehr/shared';
 import type { JobRecord } from '@lehr/shared/records';
+import { refusal } from '../../base/field-problems.ts';
 import { requires } from '../../http/middleware/auth.ts';
 import { answerJson } from '../../http/middleware/own-headers.ts';
 import { BEARER, problemsWithKey } from '../../http/responses.ts';
@@ -8,13 +9,34 @@ import type { Api, JobParts } from '../../parts.ts';
 import { SUCCEEDED_JOB } from '../examples.ts';
 import { queryNumber } from '../params.ts';
 
-const ListQuery = z.strictObject({
-  status: JobStateSchema.optional(),
-  type: z.enum(JOB_TYPES).optional(),
-  model: z.string().min(1).max(200).optional().meta({ description: '`name` or `name@version`.' }),
-  limit: queryNumber(z.coerce.number().int().min(1).max(100).default(20)),
-  cursor: z.string().max(200).optional().meta({ description: '`next_cursor` of the previous page.' }),
-});
+const METADATA = /^metadata\[(.{1,64})\]$/s;
+
+const time = z.iso.datetime({ offset: true }).optional();
+
+const ListQuery = z
+  .object({
+    status: JobStateSchema.optional(),
+    type: z.enum(JOB_TYPES).optional(),
+    model: z.string().min(1).max(200).optional().meta({ description: '`name` or `name@version`.' }),
+    limit: queryNumber(z.coerce.number().int().min(1).max(100).default(20)),
+    created_after: time.meta({ description: 'Made at this time or later.', example: '2026-11-29T00:00:00Z' }),
+    created_before: time.meta({ description: 'Made before this time.' }),
+    text: z.string().min(1).max(200).optional().meta({
+      description:
+        'Words of the job: its text, that of a node, its texts or its transcript contain this. The letters a to z are found in any case.',
+    }),
+    metadata: z
+      .record(z.string(), z.string())
+      .optional()
+      .meta({
+        description:
+          'Labels of the job with their values, as `metadata[order]=81`. With several, the job has all of them.',
+        param: { style: 'deepObject', explode: true },
+      }),
+    cursor: z.string().max(200).optional().meta({ description: '`next_cursor` of the previous page.' }),
+  })
+  // Of the labels, which are a parameter each; `filterOf` refuses all others.
+  .catchall(z.string().max(512));
 
 const route = createRoute({
   method: 'get',
@@ -23,8 +45,8 @@ const route = createRoute({
   tags: ['jobs'],
   summary: 'List your jobs, newest first',
   description:
-    'A cursor stays valid while jobs are created and deleted. With a filter that few jobs match, or with jobs of long inputs, a page can ' +
-    'be short and still have a next one.',
+    'A cursor stays valid while jobs are created and deleted. Labels, times and states have an index; with another filter that few jobs ' +
+    'match, or with jobs of long inputs, a page can be short and still have a next one.',
   security: BEARER,
   middleware: requires('read'),
   request: { query: ListQuery },
@@ -46,7 +68,7 @@ export function listJobsRoute(app: Api, { pages }: JobParts): void {
   app.openapi(route, async (c) => {
     const { presenter } = pages;
     const show = (record: JobRecord) => presenter.job(record, { brief: true });
-    const { shown, next } = await pages.page(c.var.caller.tenant, c.req.valid('query'), show);
+    const { shown, next } = await pages.page(c.var.caller.tenant, filterOf(c.req.valid('query')), show);
     const query = new URLSearchParams({ ...c.req.query(), cursor: next ?? '' });
     return answerJson(c, { data: shown, next_cursor: next, has_more: next !== null }, 200, {
       'cache-control': 'private, no-cache',
@@ -54,3 +76,31 @@ export function listJobsRoute(app: Api, { pages }: JobParts): void {
     });
   });
 }
+
+type Query = z.output<typeof ListQuery>;
+
+/** Throws `invalid-request` for an unknown parameter. */
+function filterOf({
+  limit,
+  status,
+  type,
+  model,
+  cursor,
+  text,
+  created_after,
+  created_before,
+  ...others
+}: Query) {
+  const metadata: Record<string, string> = {};
+  for (const [name, value] of Object.entries(others)) {
+    const label = METADATA.exec(name)?.[1];
+    if (label === undefined || typeof value !== 'string')
+      throw refusal('invalid-request', [{ pointer: `?${name}`, detail: 'is not a known field' }]);
+    metadata[label] = value;
+  }
+  const filter = { limit, status, type, model, cursor, text, metadata };
+  return { ...filter, after: msOf(created_after), before: msOf(created_before) };
+}
+
+const msOf = (time: string | undefined): number | undefined =>
+  time === undefined ? undefined : Date.parse(time);
