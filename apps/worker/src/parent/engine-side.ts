@@ -3,6 +3,7 @@
  * nothing of queues and leases; it reports room to its listener.
  */
 import {
+  formatModelRef,
   type JobState,
   laneSpeed,
   type PriorityClass,
@@ -171,12 +172,19 @@ export class EngineSide implements JobRunner {
 
   /** A speech job is claimed only where its audio can be decoded soon; until then another worker may have room. */
   room(group: string, priority: PriorityClass): Room {
-    const isBeingUnloaded = this.#parts.modelBytes !== undefined && !this.serves(group);
+    const isClosed = !this.serves(group) && (this.#parts.modelBytes !== undefined || this.#wants(group));
     const maxAudioS = this.#served.maxAudioS(group);
     const canDecode = maxAudioS === undefined || this.#parts.audio.hasRoom(maxAudioS, priority);
     // As if its lane ran, so that no other group makes way for it.
-    if (isBeingUnloaded || !canDecode) return { running: true, freeRows: 0 };
+    if (isClosed || !canDecode) return { running: true, freeRows: 0 };
     return this.#laneRows.room(group, priority);
+  }
+
+  /** Whether its model will be open again: a file of it has changed, or its engine starts. */
+  #wants(queue: string): boolean {
+    const group = parseGroupQueueName(queue);
+    const ref = group && formatModelRef(group.model);
+    return this.#supervisor.models.wanted.some((model) => model.ref === ref);
   }
 
   get fullTenants(): readonly FullTenant[] {
