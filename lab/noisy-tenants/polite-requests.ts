@@ -154,6 +154,7 @@ const REST: readonly PoliteRequest[] = [
   get('getModel', '/v1/models/tiny'),
   post('createFile', '/v1/files', [201], { form: () => fileForm('content'), keeps: 'new_file' }),
   get('getFile', '/v1/files/__new_file__'),
+  get('listFiles', '/v1/files?limit=5'),
   get('getFileContent', '/v1/files/__new_file__/content'),
   { operation: 'deleteFile', method: 'DELETE', path: '/v1/files/__new_file__', statuses: [204] },
   get('getObject', '__object_link__'),

@@ -68,6 +68,7 @@ const WITHOUT_PARAMETER: Readonly<Record<string, 'own' | 'administered' | 'publi
   listPauses: 'administered',
   listJobs: 'own',
   createFile: 'own',
+  listFiles: 'own',
   createBatch: 'own',
   listBatches: 'own',
   createImage: 'own',

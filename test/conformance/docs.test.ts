@@ -78,7 +78,9 @@ test('The programs and commands of the pages about texts embed, classify and fil
   );
 });
 
-test('The programs of docs/openai.md draw, stream and transcribe', { tags: ['long'] }, async () => {
+test('The programs of docs/openai.md draw, stream, transcribe and run a batch', {
+  tags: ['long'],
+}, async () => {
   const stack = await startStack(server, { LEHR_MODELS: await speechModels() });
   await stack.worker();
   const [PICTURE, MASK] = [await flatPicture('#c83264'), await flatPicture('#ffffff80')];
@@ -90,7 +92,12 @@ test('The programs of docs/openai.md draw, stream and transcribe', { tags: ['lon
   expect((await run('edit')).map(isLink)).toEqual([true]);
   expect((await run('mask')).map(isLink)).toEqual([true]);
   expect(await run('speech')).toEqual([expect.stringMatching(/a red circle on a blue background/i)]);
-  const labels = ['openai', 'fields', 'stream', 'edit', 'mask', 'speech', 'embeddings'];
+  const batch = (await run('batch')).map((line) => JSON.parse(line));
+  expect(batch.map(({ custom_id, response }) => [custom_id, isLink(response.body.data[0].url)])).toEqual([
+    ['a red circle', true],
+    ['a blue square', true],
+  ]);
+  const labels = ['openai', 'fields', 'stream', 'edit', 'mask', 'speech', 'embeddings', 'batch'];
   expect(labelsOf('docs/openai.md')).toEqual(labels);
 });
 

@@ -106,7 +106,7 @@ const API_ONLY = [
     'deferred',
     'deferredOf',
   ],
-  ...['delivery', 'file'],
+  ...['delivery', 'file', 'filesOf'],
   ...['hookGone', 'hookPause'],
   ...[
     'hookSecrets',

@@ -249,7 +249,7 @@ export class Lehr {
   }
 
   /** Uploads a file for jobs to read, such as a recording. Its `urls.get` is a job's `audio`. It is deleted at `expires_at`. */
-  upload(content: Blob | Uint8Array<ArrayBuffer>, options: UploadOptions = {}): Promise<UploadedFile> {
+  async upload(content: Blob | Uint8Array<ArrayBuffer>, options: UploadOptions = {}): Promise<UploadedFile> {
     const { name = 'file', signal } = options;
     const blob = content instanceof Blob ? content : new Blob([content]);
     const body = (): FormData => {
@@ -257,7 +257,9 @@ export class Lehr {
       form.append('content', blob, name);
       return form;
     };
-    return this.#transport.call('post', '/v1/files', { body }, { idempotent: true, signal });
+    const file = await this.#transport.call('post', '/v1/files', { body }, { idempotent: true, signal });
+    // Only a file without a purpose comes in this form.
+    return file as UploadedFile;
   }
 
   /** Yields the audit log, newest first, and requests pages as they are needed. Needs a key with the scope `admin`. */

@@ -193,7 +193,11 @@ export interface paths {
             readonly path?: never;
             readonly cookie?: never;
         };
-        readonly get?: never;
+        /**
+         * List your files that have a purpose
+         * @description In the form of OpenAI. Files that were sent as `content` are not listed.
+         */
+        readonly get: operations["listFiles"];
         readonly put?: never;
         /** Upload a file */
         readonly post: operations["createFile"];
@@ -2021,6 +2025,23 @@ export interface components {
                 readonly max_pixels: number;
             };
         };
+        readonly OpenAiFile: {
+            readonly id: string;
+            /** @enum {string} */
+            readonly object: "file";
+            /** @description Of the output of a batch 0: it is written while it is read. */
+            readonly bytes: number;
+            /** @description Unix seconds. */
+            readonly created_at: number;
+            /** @description Unix seconds. */
+            readonly expires_at: number;
+            readonly filename: string;
+            /** @enum {string} */
+            readonly purpose: "batch" | "vision" | "user_data" | "batch_output";
+            /** @enum {string} */
+            readonly status: "processed";
+            readonly status_details: null;
+        };
         readonly File: {
             readonly id: string;
             readonly name: string;
@@ -2045,6 +2066,21 @@ export interface components {
                  */
                 readonly get: string;
             };
+        };
+        readonly OpenAiFileList: {
+            /** @enum {string} */
+            readonly object: "list";
+            readonly data: readonly components["schemas"]["OpenAiFile"][];
+            readonly first_id: string | null;
+            readonly last_id: string | null;
+            readonly has_more: boolean;
+        };
+        readonly OpenAiDeletedFile: {
+            readonly id: string;
+            /** @enum {string} */
+            readonly object: "file";
+            /** @enum {boolean} */
+            readonly deleted: true;
         };
         readonly ReplicateModel: {
             /** Format: uri */
@@ -3981,6 +4017,87 @@ export interface operations {
             };
         };
     };
+    readonly listFiles: {
+        readonly parameters: {
+            readonly query?: {
+                readonly purpose?: "batch" | "vision" | "user_data" | "batch_output";
+                /** @description By the time of creation. */
+                readonly order?: "asc" | "desc";
+                readonly limit?: number;
+                /** @description `last_id` of the previous page. */
+                readonly after?: string;
+            };
+            readonly header?: never;
+            readonly path?: never;
+            readonly cookie?: never;
+        };
+        readonly requestBody?: never;
+        readonly responses: {
+            /** @description A page. */
+            readonly 200: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/json": components["schemas"]["OpenAiFileList"];
+                };
+            };
+            /** @description Invalid request (`invalid-request`) */
+            readonly 400: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not authenticated (`unauthenticated`) */
+            readonly 401: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not allowed (`forbidden`) */
+            readonly 403: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found (`not-found`) */
+            readonly 404: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Internal error (`internal`) */
+            readonly 500: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Temporarily unavailable (`unavailable`) */
+            readonly 503: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
     readonly createFile: {
         readonly parameters: {
             readonly query?: never;
@@ -3995,14 +4112,33 @@ export interface operations {
                      * Format: binary
                      * @description The file.
                      */
-                    readonly content: string;
-                    /** @description A JSON object that is returned unchanged. */
+                    readonly content?: string | undefined;
+                    /** @description With `content`: a JSON object that is returned unchanged. */
                     readonly metadata?: string | undefined;
+                    /**
+                     * Format: binary
+                     * @description In place of `content`, the file as the clients of OpenAI send it. With the purpose `batch` it may have 200 MiB.
+                     */
+                    readonly file?: string | undefined;
+                    /**
+                     * @description With `file`.
+                     * @enum {string}
+                     */
+                    readonly purpose?: ("batch" | "vision" | "user_data") | undefined;
                 };
             };
         };
         readonly responses: {
-            /** @description The file is stored. */
+            /** @description The `file` is stored. */
+            readonly 200: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/json": components["schemas"]["OpenAiFile"];
+                };
+            };
+            /** @description The `content` is stored. */
             readonly 201: {
                 headers: {
                     readonly [name: string]: unknown;
@@ -4114,13 +4250,13 @@ export interface operations {
         };
         readonly requestBody?: never;
         readonly responses: {
-            /** @description The file. */
+            /** @description The file, in the form in which it was sent. */
             readonly 200: {
                 headers: {
                     readonly [name: string]: unknown;
                 };
                 content: {
-                    readonly "application/json": components["schemas"]["File"];
+                    readonly "application/json": components["schemas"]["File"] | components["schemas"]["OpenAiFile"];
                 };
             };
             /** @description Invalid request (`invalid-request`) */
@@ -4190,7 +4326,16 @@ export interface operations {
         };
         readonly requestBody?: never;
         readonly responses: {
-            /** @description The file is deleted. */
+            /** @description A file with a purpose is deleted. */
+            readonly 200: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/json": components["schemas"]["OpenAiDeletedFile"];
+                };
+            };
+            /** @description Another file is deleted. */
             readonly 204: {
                 headers: {
                     readonly [name: string]: unknown;

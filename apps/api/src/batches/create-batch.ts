@@ -81,6 +81,10 @@ async function linesOf(
     return { source: { from: 'requests' }, state: 'in_progress', total, slices };
   }
   const file = await parts.files.find(caller.tenant, input_file_id ?? '');
+  if (file.purpose !== undefined && file.purpose !== 'batch')
+    throw refusal('invalid-input', [
+      { pointer: '/input_file_id', detail: 'must be a file with the purpose batch' },
+    ]);
   return { source: { from: 'file', file: file.id }, state: 'validating', total: 0, slices: 0 };
 }
 

@@ -2,7 +2,7 @@
 import { LehrError, type TenantId } from '@lehr/shared';
 import type { ObjectStore } from '@lehr/shared/objects';
 import type { Authenticator } from '../access/auth/authenticator.ts';
-import { type Files, fileKey } from '../jobs/files/files.ts';
+import type { Files } from '../jobs/files/files.ts';
 import type { BatchRecord, BatchStore } from './batch-store.ts';
 import { BadLines, linesOfFile } from './read-lines.ts';
 import { type Line, readPart, readSlice, SliceWriter } from './slices.ts';
@@ -49,9 +49,7 @@ async function* linesOf(parts: FillParts, batch: BatchRecord): AsyncGenerator<Li
   if (source.from !== 'file') return;
   const caller = await parts.authenticator.find(batch.key);
   const file = await parts.files.find(tenant, source.file);
-  const object = await parts.store.get(fileKey(tenant, file.id));
-  if (!object) throw new LehrError('not-found', 'The file has been deleted.');
-  yield* linesOfFile(object.body, endpoint, caller?.limits.max_batch_lines ?? null);
+  yield* linesOfFile(await parts.files.open(tenant, file), endpoint, caller?.limits.max_batch_lines ?? null);
 }
 
 /** Those whose job did not succeed, and those that got none. */

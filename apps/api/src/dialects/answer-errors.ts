@@ -156,11 +156,11 @@ type ErrorDialect = 'native' | 'openai' | 'both' | 'huggingface' | 'a1111';
 const OPENAI = /^\/v1\/(?:images|audio|embeddings)(?:\/|$)/;
 const HUGGINGFACE = /^\/(?:(?:hf-inference\/)?models\/|fill-mask$)/;
 /** One name after `models/`: two names are a Replicate model. */
-const MODELS = /^\/v1\/models(?:\/[^/]+)?$/;
+const SHARED = /^\/v1\/(?:models(?:\/[^/]+)?$|(?:files|batches)(?:\/|$))/;
 
 export function dialectOf(path: string): ErrorDialect {
   if (OPENAI.test(path)) return 'openai';
   if (/^\/(?:sdapi|controlnet)\//.test(path)) return 'a1111';
   if (HUGGINGFACE.test(path)) return 'huggingface';
-  return MODELS.test(path) ? 'both' : 'native';
+  return SHARED.test(path) ? 'both' : 'native';
 }

@@ -1,4 +1,7 @@
-/** Uploaded files that jobs read. The responses have the shape that Replicate's clients expect. */
+/**
+ * Uploaded files that jobs read. A file that is sent as `content` is answered as Replicate's clients expect it, and one that is sent as `file`,
+ * with a purpose, as those of OpenAI do (openai-files.ts).
+ */
 import { createRoute, z } from '@hono/zod-openapi';
 import { LehrError, type TenantId } from '@lehr/shared';
 import { refusal } from '../base/field-problems.ts';
@@ -7,9 +10,16 @@ import { checkJsonShape, MAX_DEPTH, MAX_VALUES } from '../http/bodies/json-shape
 import { inactive } from '../http/fair-admission.ts';
 import { guardQuota, requires } from '../http/middleware/auth.ts';
 import { BEARER, problemsWithKey } from '../http/responses.ts';
-import { fileKey, type StoredFile } from '../jobs/files/files.ts';
+import { SENT_PURPOSES, type StoredFile } from '../jobs/files/files.ts';
 import type { Multipart } from '../jobs/files/multipart.ts';
 import type { Api, ApiParts } from '../parts.ts';
+import {
+  asOpenAiFile,
+  createOpenAiFile,
+  DeletedFileSchema,
+  fileListRoute,
+  OpenAiFileSchema,
+} from './openai-files.ts';
 
 const FileSchema = z
   .object({
@@ -39,7 +49,10 @@ const getRoute = createRoute({
   middleware: requires('read'),
   request: { params: IdParams },
   responses: {
-    200: { description: 'The file.', content: { 'application/json': { schema: FileSchema } } },
+    200: {
+      description: 'The file, in the form in which it was sent.',
+      content: { 'application/json': { schema: z.union([FileSchema, OpenAiFileSchema]) } },
+    },
     ...problemsWithKey('not-found'),
   },
 });
@@ -75,7 +88,11 @@ const deleteRoute = createRoute({
   middleware: requires('submit'),
   request: { params: IdParams },
   responses: {
-    204: { description: 'The file is deleted.' },
+    200: {
+      description: 'A file with a purpose is deleted.',
+      content: { 'application/json': { schema: DeletedFileSchema } },
+    },
+    204: { description: 'Another file is deleted.' },
     ...problemsWithKey('not-found', 'too-large', 'storage-failed'),
   },
 });
@@ -94,18 +111,31 @@ const uploadRoute = createRoute({
       content: {
         'multipart/form-data': {
           schema: z.object({
-            content: z.string().meta({ format: 'binary', description: 'The file.' }),
+            content: z.string().optional().meta({ format: 'binary', description: 'The file.' }),
             metadata: z
               .string()
               .optional()
-              .meta({ description: 'A JSON object that is returned unchanged.' }),
+              .meta({ description: 'With `content`: a JSON object that is returned unchanged.' }),
+            file: z.string().optional().meta({
+              format: 'binary',
+              description:
+                'In place of `content`, the file as the clients of OpenAI send it. With the purpose `batch` it may have 200 MiB.',
+            }),
+            purpose: z.enum(SENT_PURPOSES).optional().meta({ description: 'With `file`.' }),
           }),
         },
       },
     },
   },
   responses: {
-    201: { description: 'The file is stored.', content: { 'application/json': { schema: FileSchema } } },
+    200: {
+      description: 'The `file` is stored.',
+      content: { 'application/json': { schema: OpenAiFileSchema } },
+    },
+    201: {
+      description: 'The `content` is stored.',
+      content: { 'application/json': { schema: FileSchema } },
+    },
     ...problemsWithKey(
       'invalid-request',
       'too-slow',
@@ -136,19 +166,24 @@ export function fileRoutes(app: Api, parts: ApiParts): void {
 
   app.openAPIRegistry.registerPath(uploadRoute);
   app.post('/v1/files', requires('submit'), guardQuota(quotas), async (c) => {
-    const receiving = files.receive(c.var.caller, c.req.raw, async (body) => {
+    const { caller } = c.var;
+    const receiving = files.receiveLarge(caller, c.req.raw, 'file', async (body, large) => {
       const file = body.files.find(({ field }) => field === 'content');
-      if (!file) {
-        throw refusal('invalid-input', [{ pointer: '/content', detail: 'is required, and must be a file' }]);
-      }
+      if (!file) return createOpenAiFile(files, caller, body, large);
+      if (large.bytes > 0)
+        throw refusal('invalid-input', [{ pointer: '/file', detail: 'must not be sent beside content' }]);
       const { filename: name, contentType, bytes } = file;
-      return files.create(c.var.caller, { name, contentType, bytes, metadata: metadataOf(body) });
+      return files.create(caller, { name, contentType, bytes, metadata: metadataOf(body) });
     });
-    return c.json(present(await inactive(c, receiving)), 201);
+    const file = await inactive(c, receiving);
+    return c.json(asOpenAiFile(file) ?? present(file), file.purpose ? 200 : 201);
   });
 
+  fileListRoute(app, parts);
+
   app.openapi(getRoute, async (c) => {
-    return c.json(present(await files.find(c.var.caller.tenant, c.req.valid('param').id)), 200);
+    const file = await files.find(c.var.caller.tenant, c.req.valid('param').id);
+    return c.json(asOpenAiFile(file) ?? present(file), 200);
   });
 
   app.openapi(contentRoute, async (c) => {
@@ -161,8 +196,10 @@ export function fileRoutes(app: Api, parts: ApiParts): void {
 
   app.openapi(deleteRoute, async (c) => {
     const { tenant } = c.var.caller;
-    await files.delete(tenant, await files.find(tenant, c.req.valid('param').id));
-    return c.body(null, 204);
+    const file = await files.find(tenant, c.req.valid('param').id);
+    await files.delete(tenant, file);
+    if (!file.purpose) return c.body(null, 204);
+    return c.json({ id: file.id, object: 'file' as const, deleted: true as const }, 200);
   });
 }
 
@@ -196,13 +233,9 @@ async function contentOf(
   tenant: TenantId,
   file: StoredFile,
 ): Promise<ReadableStream<Uint8Array>> {
-  if (file.batch) {
-    const batch = await parts.batches.find(tenant, file.batch.id);
-    return bytesOf(answersOf(parts, batch, file.batch.output));
-  }
-  const object = await parts.store.get(fileKey(tenant, file.id));
-  if (!object) throw new LehrError('gone', 'The content of this file has been deleted.');
-  return object.body;
+  if (!file.batch) return parts.files.open(tenant, file);
+  const batch = await parts.batches.find(tenant, file.batch.id);
+  return bytesOf(answersOf(parts, batch, file.batch.output));
 }
 
 /** Reads on only as fast as its reader, and no further when that hangs up. */

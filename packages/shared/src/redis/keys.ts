@@ -81,6 +81,8 @@ export interface Keys {
   openBatchesOf(tenant: TenantId): string;
   /** Facts about an uploaded file. */
   file(tenant: TenantId, id: FileId): string;
+  /** Ids of a tenant's files with a purpose, or with this one, by when they were made. */
+  filesOf(tenant: TenantId, purpose?: string): string;
   /** Object keys of a tenant's uploads, by when they expire; the bytes of each; the bytes together and by hour. */
   stored(tenant: TenantId): string;
   storedBytes(tenant: TenantId): string;
@@ -205,10 +207,7 @@ export function keysOf(namespace: string): Keys {
     fairTags: (queue, priority) => `${prefix}:fair:${queue}:${priority}`,
     ...requestKeys(prefix),
     ...batchKeys(prefix),
-    file: (tenant, id) => `${prefix}:file:${tenant}:${id}`,
-    stored: (tenant) => `${prefix}:stored:${tenant}`,
-    storedBytes: (tenant) => `${prefix}:stored-bytes:${tenant}`,
-    storage: (tenant) => `${prefix}:storage:${tenant}`,
+    ...fileKeys(prefix),
     apiKey: (id) => `${prefix}:key:${id}`,
     apiKeys: `${prefix}:keys`,
     keyPeppers: `${prefix}:key-peppers`,
@@ -238,6 +237,14 @@ export function keysOf(namespace: string): Keys {
     probe: `${prefix}:probe`,
   };
 }
+
+const fileKeys = (prefix: string): Pick<Keys, 'file' | 'filesOf' | 'stored' | 'storedBytes' | 'storage'> => ({
+  file: (tenant, id) => `${prefix}:file:${tenant}:${id}`,
+  filesOf: (tenant, purpose = '') => `${prefix}:files-of:${tenant}:${purpose}`,
+  stored: (tenant) => `${prefix}:stored:${tenant}`,
+  storedBytes: (tenant) => `${prefix}:stored-bytes:${tenant}`,
+  storage: (tenant) => `${prefix}:storage:${tenant}`,
+});
 
 const batchKeys = (prefix: string): Pick<Keys, 'batch' | 'batchesDue' | 'batchesOf' | 'openBatchesOf'> => ({
   batch: (id) => `${prefix}:batch:${id}`,

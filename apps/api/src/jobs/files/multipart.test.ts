@@ -49,3 +49,42 @@ test.each([1, 7, 64, 10_000])(
     expect([files.map(({ field }) => field), fields.map(([name]) => name)]).toEqual([['image'], ['prompt']]);
   },
 );
+
+test.each([1, 7, 64, 10_000])(
+  'A streamed file arrives apart from the other parts, in pieces of %i bytes',
+  async (bytes) => {
+    const content = `{"a":1}\r\n--y\r\n\r\n--\n${'b'.repeat(300)}\r\n-`;
+    const file = `--x\r\ncontent-disposition: form-data; name="file"; filename="a.jsonl"\r\ncontent-type: application/jsonl\r\n\r\n${content}\r\n`;
+    const orders = [
+      [part('purpose', 5), file, part('other', 9, 'b')],
+      [file, part('purpose', 5), part('other', 9, 'b')],
+      [part('other', 9, 'b'), part('purpose', 5), file],
+    ];
+    for (const parts of orders) {
+      const received: Uint8Array[] = [];
+      const streamed = { field: 'file', write: async (chunk: Uint8Array) => void received.push(chunk) };
+      const limits = { maxFileBytes: 100, maxFiles: 4 };
+      const request = inPieces(parts.join('') + LAST, bytes);
+      const body = await readMultipart(request, limits, new UploadPace(systemClock), streamed);
+      expect(Buffer.concat(received).toString()).toBe(content);
+      expect(body.fields).toEqual([['purpose', 'aaaaa']]);
+      const files = body.files.map(({ field, filename, bytes: own }) => [field, filename, own.byteLength]);
+      expect(files.sort()).toEqual([
+        ['file', 'a.jsonl', 0],
+        ['other', 'b', 9],
+      ]);
+    }
+  },
+);
+
+test('A body that ends within its streamed file is refused', async () => {
+  const cut = '--x\r\ncontent-disposition: form-data; name="file"; filename="a"\r\n\r\nlines and lines';
+  const streamed = { field: 'file', write: async () => {} };
+  const reading = readMultipart(
+    inPieces(cut, 5),
+    { maxFileBytes: 100, maxFiles: 4 },
+    new UploadPace(systemClock),
+    streamed,
+  );
+  await expect(reading).rejects.toMatchObject({ code: 'invalid-request' });
+});

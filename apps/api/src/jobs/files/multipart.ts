@@ -15,6 +15,7 @@ import {
   type MultipartPart,
 } from '@remix-run/multipart-parser';
 import type { UploadPace } from '../../http/bodies/body-reads.ts';
+import { StreamedPart } from './streamed-part.ts';
 
 export interface ReceivedFile {
   /** The name of its part. */
@@ -50,6 +51,12 @@ const HEADER_END = '\r\n\r\n';
 const NAME = /;\s*name="([^"]{1,200})"/i;
 const BOUNDARY = /^multipart\/form-data\s*;.*?boundary=(?:"([^"]{1,70})"|([^\s;]{1,70}))/i;
 
+/** Takes the content of a file while it arrives. The body then has this file without its content. */
+export interface StreamedFile {
+  readonly field: string;
+  write(bytes: Uint8Array): Promise<void>;
+}
+
 /**
  * Rejects with `unsupported-media` for another content type, `too-large` as soon as a limit is passed, with the part that passes it, `too-slow`
  * when the bytes arrive too slowly, and `invalid-request` for a body that is incomplete, malformed or has a part without a name.
@@ -58,6 +65,7 @@ export async function readMultipart(
   request: Request,
   limits: MultipartLimits,
   pace: UploadPace,
+  streamed?: StreamedFile,
 ): Promise<Multipart> {
   const [, quoted, plain] = BOUNDARY.exec(request.headers.get('content-type') ?? '') ?? [];
   const boundary = quoted ?? plain;
@@ -67,11 +75,14 @@ export async function readMultipart(
   const reader = request.body.getReader();
   try {
     const body = new MultipartBody(boundary, limits);
+    const part = streamed && new StreamedPart(boundary, streamed.field);
     while (!body.isComplete) {
       const { done, value } = await pace.inTime(reader.read());
       if (done) throw new LehrError('invalid-request', 'The body ends before its last boundary.');
       pace.received(value.byteLength);
-      body.write(value);
+      const { rest, content } = part?.write(value) ?? { rest: value, content: undefined };
+      if (content) await streamed?.write(content);
+      body.write(rest);
     }
     return body;
   } catch (error) {
