@@ -37,6 +37,16 @@ const ENTRIES: readonly Entry[] = [
   exported('merged decoder, int8', 'int8'),
   exported('pair of decoders, int8', 'int8-pair'),
   {
+    model: 'Whisper distil-large-v3, random weights',
+    forms: 'float32, fp16; full size',
+    comparisons: ['full-distil-large-v3-float32', 'full-distil-large-v3-fp16'],
+  },
+  {
+    model: 'Whisper large-v3, random weights',
+    forms: 'float32; full size',
+    comparisons: ['full-large-v3-float32'],
+  },
+  {
     model: 'Stable Diffusion 1.5',
     forms: 'float32; full size',
     comparisons: ['opening', 'parity', 'step'],

@@ -16,7 +16,7 @@ program; min .. max are the ratios of the rounds. Rows without a target are for 
 
 \`npm run lab -- real\` runs everything; \`npm run lab -- real whisper peers\` runs some sections, \`--only NAME\` the comparisons with this in
 their name, and \`--again\` repeats what is done. Virtual environments, weights and exported models are kept in \`~/.cache/lehr-real\`
-(or in \`$REAL_CACHE\`), about 20 GB.
+(or in \`$REAL_CACHE\`), about 60 GB; what exports Whisper large-v3 takes about 21 GB of memory.
 `;
 
 export const readRealResults = (): SectionResults[] => readResultsIn(RESULTS, SECTIONS);

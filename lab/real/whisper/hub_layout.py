@@ -103,7 +103,7 @@ def save(model, file: Path, beside: bool = False) -> None:
               size_threshold=1024, convert_attribute=False)
 
 
-def export(source: Path, folder: Path, timestamped: bool = False, slim: bool = True, beside: bool = False) -> None:
+def export(source: Path, folder: Path, timestamped: bool = False, beside: bool = False) -> None:
     """Writes the folder of transformers `source` as a repository in float32. `timestamped`: the decoder outputs its cross-attentions; `beside`:
     the weights of the encoder are in a file beside it also when they are small."""
     plain = folder.with_name(f"{folder.name}-export")
@@ -112,12 +112,8 @@ def export(source: Path, folder: Path, timestamped: bool = False, slim: bool = T
     (folder / "onnx").mkdir(parents=True)
     exports.copy_configs(source, folder)
     for name in GRAPHS:
-        if slim:
-            model = onnxslim.slim(str(plain / f"{name}.onnx"))
-            save(model, folder / "onnx" / f"{name}.onnx", beside and name == GRAPHS[0])
-        else:
-            for file in plain.glob(f"{name}.onnx*"):
-                file.rename(folder / "onnx" / file.name)
+        model = onnxslim.slim(str(plain / f"{name}.onnx"))
+        save(model, folder / "onnx" / f"{name}.onnx", beside and name == GRAPHS[0])
     shutil.rmtree(plain)
 
 
