@@ -4,7 +4,18 @@ import openapiTypeScript, { astToString } from 'openapi-typescript';
 import ts from 'typescript';
 
 /** Tags of the operations that the client offers. The other tags are for clients of other services and for operators. */
-const TAGS = ['jobs', 'models', 'files', 'queues', 'webhooks', 'keys', 'audit', 'rollouts', 'operations'];
+const TAGS = [
+  'jobs',
+  'batches',
+  'models',
+  'files',
+  'queues',
+  'webhooks',
+  'keys',
+  'audit',
+  'rollouts',
+  'operations',
+];
 
 const HEAD = "/** Written by `npm run docs` from the API's OpenAPI document: do not edit. */\n\n";
 

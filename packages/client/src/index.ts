@@ -1,3 +1,4 @@
+export type { BatchAnswer, BatchPageOptions } from './batch-calls.ts';
 export type { FollowedEvent, FollowOptions } from './follow.ts';
 export { isOver } from './job-end.ts';
 export { Lehr } from './lehr.ts';
@@ -19,6 +20,9 @@ export { verifyWebhook } from './webhook.ts';
 export type {
   Activity,
   AuditEntry,
+  Batch,
+  BatchList,
+  BatchRequest,
   Chart,
   ChartList,
   DeadLetters,

@@ -9,6 +9,7 @@ import {
   type RolloutCalls,
   rolloutCalls,
 } from './admin-calls.ts';
+import { type BatchCalls, batchCalls } from './batch-calls.ts';
 import { Deadline } from './deadline.ts';
 import { type FollowedEvent, type FollowOptions, followJob } from './follow.ts';
 import { isOver, succeeded, waitForEnd } from './job-end.ts';
@@ -55,6 +56,8 @@ export class Lehr {
   /** Which version of a model its jobs get while a new one is tried. Needs a key with the scope `admin`. */
   readonly rollouts: RolloutCalls;
   readonly pauses: PauseCalls;
+  /** Many requests by one call. */
+  readonly batches: BatchCalls;
 
   constructor(options: LehrOptions) {
     const { maxRetries = RETRY_POLICY.maxRetries, maxRetryAfterMs = RETRY_POLICY.maxRetryAfterMs } = options;
@@ -70,6 +73,7 @@ export class Lehr {
     this.operations = operationCalls(this.#transport);
     this.rollouts = rolloutCalls(this.#transport);
     this.pauses = pauseCalls(this.#transport);
+    this.batches = batchCalls(this.#transport, options.timeoutMs ?? TIMEOUT_MS);
   }
 
   /**

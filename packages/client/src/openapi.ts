@@ -169,6 +169,84 @@ export interface paths {
         readonly patch?: never;
         readonly trace?: never;
     };
+    readonly "/v1/batches": {
+        readonly parameters: {
+            readonly query?: never;
+            readonly header?: never;
+            readonly path?: never;
+            readonly cookie?: never;
+        };
+        /** List your batches, newest first */
+        readonly get: operations["listBatches"];
+        readonly put?: never;
+        /**
+         * Create a batch
+         * @description Its jobs are made a few hundred at a time, as the limits of the key and the fleet allow, and their answers are collected in a file. A line that is refused does not stop the others.
+         */
+        readonly post: operations["createBatch"];
+        readonly delete?: never;
+        readonly options?: never;
+        readonly head?: never;
+        readonly patch?: never;
+        readonly trace?: never;
+    };
+    readonly "/v1/batches/{id}": {
+        readonly parameters: {
+            readonly query?: never;
+            readonly header?: never;
+            readonly path?: never;
+            readonly cookie?: never;
+        };
+        /** Get a batch */
+        readonly get: operations["getBatch"];
+        readonly put?: never;
+        readonly post?: never;
+        readonly delete?: never;
+        readonly options?: never;
+        readonly head?: never;
+        readonly patch?: never;
+        readonly trace?: never;
+    };
+    readonly "/v1/batches/{id}/cancel": {
+        readonly parameters: {
+            readonly query?: never;
+            readonly header?: never;
+            readonly path?: never;
+            readonly cookie?: never;
+        };
+        readonly get?: never;
+        readonly put?: never;
+        /**
+         * Cancel a batch
+         * @description No more jobs are made, and those that have not ended are cancelled. What is done is given out. Takes no body.
+         */
+        readonly post: operations["cancelBatch"];
+        readonly delete?: never;
+        readonly options?: never;
+        readonly head?: never;
+        readonly patch?: never;
+        readonly trace?: never;
+    };
+    readonly "/v1/batches/{id}/retry": {
+        readonly parameters: {
+            readonly query?: never;
+            readonly header?: never;
+            readonly path?: never;
+            readonly cookie?: never;
+        };
+        readonly get?: never;
+        readonly put?: never;
+        /**
+         * Repeat what failed
+         * @description Makes a new batch of the lines of this one that did not succeed. Takes no body.
+         */
+        readonly post: operations["retryBatch"];
+        readonly delete?: never;
+        readonly options?: never;
+        readonly head?: never;
+        readonly patch?: never;
+        readonly trace?: never;
+    };
     readonly "/v1/models/{id}": {
         readonly parameters: {
             readonly query?: never;
@@ -1870,6 +1948,120 @@ export interface components {
             readonly answer: string;
             /** @description Why there was no answer. */
             readonly error: string | null;
+        };
+        readonly Batch: {
+            readonly id: string;
+            /** @enum {string} */
+            readonly object: "batch";
+            /** @enum {string} */
+            readonly endpoint: "/v1/jobs" | "/v1/images/generations" | "/v1/images/edits" | "/v1/audio/transcriptions" | "/v1/embeddings";
+            /** @description Why the batch failed as a whole. Errors of lines are in the error file. */
+            readonly errors: {
+                /** @enum {string} */
+                readonly object: "list";
+                readonly data: readonly {
+                    readonly code: string;
+                    readonly message: string;
+                    readonly param: string | null;
+                    readonly line: number | null;
+                }[];
+            } | null;
+            readonly input_file_id: string | null;
+            readonly completion_window: string;
+            /** @enum {string} */
+            readonly status: "validating" | "failed" | "in_progress" | "finalizing" | "completed" | "expired" | "cancelling" | "cancelled";
+            /** @description What succeeded, when the batch has ended: JSON lines in the order of the input. */
+            readonly output_file_id: string | null;
+            /** @description What did not, in the same form. */
+            readonly error_file_id: string | null;
+            readonly created_at: number;
+            /** @description When its first job was made, Unix seconds. */
+            readonly in_progress_at: number | null;
+            readonly expires_at: number;
+            /** @description When its last job was made or it was to end, Unix seconds. */
+            readonly finalizing_at: number | null;
+            /** @description When it was completed, Unix seconds. */
+            readonly completed_at: number | null;
+            /** @description When it failed, Unix seconds. */
+            readonly failed_at: number | null;
+            /** @description When it expired, Unix seconds. */
+            readonly expired_at: number | null;
+            /** @description When its cancellation was asked for, Unix seconds. */
+            readonly cancelling_at: number | null;
+            /** @description When it was cancelled, Unix seconds. */
+            readonly cancelled_at: number | null;
+            readonly request_counts: {
+                /** @description 0 while the file is being checked. */
+                readonly total: number;
+                readonly completed: number;
+                readonly failed: number;
+            };
+            /** @description Your own labels, at most 32; returned unchanged. */
+            readonly metadata: {
+                readonly [key: string]: string;
+            };
+            /** @enum {string} */
+            readonly priority: "interactive" | "standard" | "bulk";
+            /** @description The batch whose failed lines these are. */
+            readonly retried_from: string | null;
+        };
+        readonly BatchRequest: {
+            /** @description A file of JSON lines, uploaded with the purpose `batch`: `{custom_id, method, url, body}`. */
+            readonly input_file_id?: string | undefined;
+            /**
+             * @description Of all lines of the file. Requests and sweeps are for `/v1/jobs`.
+             * @default /v1/jobs
+             * @enum {string}
+             */
+            readonly endpoint?: ("/v1/jobs" | "/v1/images/generations" | "/v1/images/edits" | "/v1/audio/transcriptions" | "/v1/embeddings") | undefined;
+            /** @description The jobs themselves, in place of a file. */
+            readonly requests?: readonly components["schemas"]["JobRequest"][] | undefined;
+            readonly sweep?: components["schemas"]["Sweep"] | undefined;
+            /**
+             * @description What is not done by then is not run.
+             * @default 24h
+             */
+            readonly completion_window?: string | undefined;
+            /**
+             * @description Of the jobs whose request names none.
+             * @default bulk
+             * @enum {string}
+             */
+            readonly priority?: ("interactive" | "standard" | "bulk") | undefined;
+            /** @description Your own labels, at most 32; returned unchanged. */
+            readonly metadata?: ({
+                readonly [key: string]: string;
+            } | null) | undefined;
+            readonly output_expires_after?: unknown | undefined;
+        };
+        readonly Sweep: {
+            /** @description What all jobs share: a JobRequest, which may lack what has a list of values. */
+            readonly request: {
+                readonly [key: string]: unknown;
+            };
+            /** @description Lists of values: every combination is one job. `model` replaces that of the request, the others the field of its input. The last of the lists that are given varies fastest, in the order model, adapters, prompt, sampler, steps, guidance, seed. */
+            readonly values: {
+                readonly model?: readonly string[] | undefined;
+                readonly adapters?: readonly (readonly {
+                    /** @description One of the model's `adapters`. */
+                    readonly name: string;
+                    /** @description How strongly it acts: 1 as it was trained, 0 not at all, below 0 the opposite. Default: that of the model, which is 1 if models.yaml says nothing. */
+                    readonly scale?: number | undefined;
+                }[])[] | undefined;
+                readonly prompt?: readonly string[] | undefined;
+                readonly sampler?: readonly ("ddim" | "euler" | "euler_a" | "dpmpp_2m" | "dpmpp_2m_karras" | "dpmpp_2m_sde_karras" | "lcm" | "pndm" | "unipc")[] | undefined;
+                readonly steps?: readonly number[] | undefined;
+                readonly guidance?: readonly number[] | undefined;
+                readonly seed?: readonly number[] | undefined;
+            };
+        };
+        readonly BatchList: {
+            /** @enum {string} */
+            readonly object: "list";
+            readonly data: readonly components["schemas"]["Batch"][];
+            readonly first_id: string | null;
+            readonly last_id: string | null;
+            readonly has_more: boolean;
         };
         readonly Model: {
             readonly id: string;
@@ -3931,6 +4123,465 @@ export interface operations {
                 };
             };
             /** @description Temporarily unavailable (`unavailable`) */
+            readonly 503: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    readonly listBatches: {
+        readonly parameters: {
+            readonly query?: {
+                readonly limit?: number;
+                /** @description `last_id` of the previous page. */
+                readonly after?: string;
+            };
+            readonly header?: never;
+            readonly path?: never;
+            readonly cookie?: never;
+        };
+        readonly requestBody?: never;
+        readonly responses: {
+            /** @description A page. */
+            readonly 200: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/json": components["schemas"]["BatchList"];
+                };
+            };
+            /** @description Invalid request (`invalid-request`) */
+            readonly 400: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not authenticated (`unauthenticated`) */
+            readonly 401: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not allowed (`forbidden`) */
+            readonly 403: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Internal error (`internal`) */
+            readonly 500: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Temporarily unavailable (`unavailable`) */
+            readonly 503: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    readonly createBatch: {
+        readonly parameters: {
+            readonly query?: never;
+            readonly header?: never;
+            readonly path?: never;
+            readonly cookie?: never;
+        };
+        readonly requestBody: {
+            readonly content: {
+                readonly "application/json": components["schemas"]["BatchRequest"];
+            };
+        };
+        readonly responses: {
+            /** @description The batch. The number of its jobs is known at once, except of a file, whose lines are read first. */
+            readonly 200: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/json": components["schemas"]["Batch"];
+                };
+            };
+            /** @description Invalid request (`invalid-request`) */
+            readonly 400: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not authenticated (`unauthenticated`) */
+            readonly 401: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not allowed (`forbidden`) */
+            readonly 403: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found (`not-found`) */
+            readonly 404: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Upload too slow (`too-slow`) */
+            readonly 408: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too large (`too-large`) */
+            readonly 413: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unsupported media type (`unsupported-media`) */
+            readonly 415: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Invalid input (`invalid-input`) */
+            readonly 422: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too many requests (`rate-limited`) */
+            readonly 429: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Internal error (`internal`) */
+            readonly 500: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The result could not be stored (`storage-failed`), Overloaded (`overloaded`), Temporarily unavailable (`unavailable`) */
+            readonly 503: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    readonly getBatch: {
+        readonly parameters: {
+            readonly query?: never;
+            readonly header?: never;
+            readonly path: {
+                /** @description The id of the batch. */
+                readonly id: string;
+            };
+            readonly cookie?: never;
+        };
+        readonly requestBody?: never;
+        readonly responses: {
+            /** @description The batch, with its counts so far. */
+            readonly 200: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/json": components["schemas"]["Batch"];
+                };
+            };
+            /** @description Invalid request (`invalid-request`) */
+            readonly 400: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not authenticated (`unauthenticated`) */
+            readonly 401: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not allowed (`forbidden`) */
+            readonly 403: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found (`not-found`) */
+            readonly 404: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Internal error (`internal`) */
+            readonly 500: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Temporarily unavailable (`unavailable`) */
+            readonly 503: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    readonly cancelBatch: {
+        readonly parameters: {
+            readonly query?: never;
+            readonly header?: never;
+            readonly path: {
+                /** @description The id of the batch. */
+                readonly id: string;
+            };
+            readonly cookie?: never;
+        };
+        readonly requestBody?: never;
+        readonly responses: {
+            /** @description The batch, which is `cancelling` until its last job has ended. */
+            readonly 200: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/json": components["schemas"]["Batch"];
+                };
+            };
+            /** @description Invalid request (`invalid-request`) */
+            readonly 400: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not authenticated (`unauthenticated`) */
+            readonly 401: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not allowed (`forbidden`) */
+            readonly 403: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found (`not-found`) */
+            readonly 404: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too large (`too-large`) */
+            readonly 413: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Internal error (`internal`) */
+            readonly 500: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Temporarily unavailable (`unavailable`) */
+            readonly 503: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    readonly retryBatch: {
+        readonly parameters: {
+            readonly query?: never;
+            readonly header?: never;
+            readonly path: {
+                /** @description The id of the batch. */
+                readonly id: string;
+            };
+            readonly cookie?: never;
+        };
+        readonly requestBody?: never;
+        readonly responses: {
+            /** @description The new batch. */
+            readonly 200: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/json": components["schemas"]["Batch"];
+                };
+            };
+            /** @description Invalid request (`invalid-request`) */
+            readonly 400: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not authenticated (`unauthenticated`) */
+            readonly 401: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not allowed (`forbidden`) */
+            readonly 403: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found (`not-found`) */
+            readonly 404: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Conflict (`conflict`) */
+            readonly 409: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too large (`too-large`) */
+            readonly 413: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too many requests (`rate-limited`) */
+            readonly 429: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Internal error (`internal`) */
+            readonly 500: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The result could not be stored (`storage-failed`), Temporarily unavailable (`unavailable`) */
             readonly 503: {
                 headers: {
                     readonly [name: string]: unknown;

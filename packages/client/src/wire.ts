@@ -5,6 +5,9 @@ type Schemas = components['schemas'];
 
 export type Activity = Schemas['Activity'];
 export type AuditEntry = Schemas['AuditEntry'];
+export type Batch = Schemas['Batch'];
+export type BatchList = Schemas['BatchList'];
+export type BatchRequest = Schemas['BatchRequest'];
 export type Chart = Schemas['Chart'];
 export type ChartList = Schemas['ChartList'];
 export type DeadLetters = Schemas['DeadLetters'];

@@ -1,5 +1,8 @@
 import type { Command } from '../command.ts';
 import { audit } from './audit.ts';
+import { batch } from './batches/create.ts';
+import { listBatches } from './batches/list.ts';
+import { batchResults } from './batches/results.ts';
 import { cancel } from './cancel.ts';
 import { classify } from './classify.ts';
 import { doctor } from './doctor.ts';
@@ -49,6 +52,9 @@ export const COMMANDS: readonly Command[] = [
   retryJobs,
   jobs,
   cancel,
+  batch,
+  batchResults,
+  listBatches,
   pullModel,
   exportModel,
   importModel,

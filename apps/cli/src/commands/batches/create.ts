@@ -1,0 +1,66 @@
+/** `lehr batch`: makes a batch of a file. */
+import { setTimeout } from 'node:timers/promises';
+import type { Batch, BatchRequest, Lehr } from '@lehr/client';
+import { defineCommand } from '../../command.ts';
+import { EXIT, usageError } from '../../exit-codes.ts';
+import { readInput } from '../../read-input.ts';
+import { plain } from '../../table.ts';
+import { faultsOf, hasEnded } from './batch-text.ts';
+
+const LOOK_EVERY_MS = 2_000;
+
+export const batch = defineCommand({
+  name: 'batch',
+  operands: 'FILE',
+  count: [1, 1],
+  summary: 'Make a batch: of a file of JSON lines, a sweep, or a list of jobs.',
+  notes: [
+    'A file of JSON has {"request": ..., "values": ...}, which is a sweep, or a list of jobs as for POST /v1/jobs.',
+    'A file whose name ends in .jsonl has lines {"custom_id", "method": "POST", "url", "body"}.',
+  ],
+  options: {
+    endpoint: { type: 'string', value: 'URL', help: 'Of the lines of a .jsonl file. Default: /v1/jobs.' },
+    window: { type: 'string', value: 'HOURS', help: 'What is not done by then is not run. Default: 24h.' },
+    priority: { type: 'string', value: 'CLASS', help: 'interactive, standard or bulk. Default: bulk.' },
+    wait: { type: 'boolean', short: 'w', help: 'Wait until the batch has ended.' },
+  },
+  run: async ({ values, positionals: [path], terminal, json, client }) => {
+    const lehr = await client();
+    const { signal } = terminal;
+    const request = {
+      ...(await linesOf(lehr, path, signal)),
+      ...(values.endpoint !== undefined && { endpoint: values.endpoint }),
+      ...(values.window !== undefined && { completion_window: values.window }),
+      ...(values.priority !== undefined && { priority: values.priority }),
+    } as BatchRequest;
+    let made = await lehr.batches.create(request, { signal });
+    if (!json) terminal.out(`${made.id}\n`);
+    while (values.wait && !hasEnded(made)) {
+      await setTimeout(LOOK_EVERY_MS, undefined, { signal });
+      made = await lehr.batches.get(made.id, { signal });
+      if (!json && terminal.errIsTty) terminal.err(`\r${countsText(made)}`);
+    }
+    if (json) terminal.out(`${JSON.stringify(made)}\n`);
+    else if (values.wait) terminal.out(`${made.status}: ${countsText(made)}\n${plain(faultsOf(made))}`);
+    return made.status === 'failed' ? EXIT.jobFailed : EXIT.ok;
+  },
+});
+
+const countsText = ({ request_counts: { total, completed, failed } }: Batch): string =>
+  `${completed} of ${total} done, ${failed} failed`;
+
+async function linesOf(lehr: Lehr, path: string, signal: AbortSignal): Promise<Partial<BatchRequest>> {
+  const bytes = await readInput(path);
+  if (path.endsWith('.jsonl')) {
+    const file = await lehr.upload(new Uint8Array(bytes), { name: path, signal });
+    return { input_file_id: file.id };
+  }
+  try {
+    const value: unknown = JSON.parse(bytes.toString());
+    return Array.isArray(value)
+      ? { requests: value as NonNullable<BatchRequest['requests']> }
+      : { sweep: value as NonNullable<BatchRequest['sweep']> };
+  } catch (error) {
+    throw usageError(`${path} is not JSON: ${(error as Error).message}`);
+  }
+}

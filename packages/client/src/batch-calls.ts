@@ -1,0 +1,67 @@
+/** Batches: many requests by one call, and their answers. */
+import type { CallOptions, Transport } from './transport.ts';
+import type { Batch, BatchList, BatchRequest } from './wire.ts';
+
+export type BatchCalls = ReturnType<typeof batchCalls>;
+
+/** A line of a batch's output, or of its errors. */
+export interface BatchAnswer {
+  readonly id: string;
+  readonly custom_id: string;
+  /** `body` is the job, or what the endpoint of the batch answers. */
+  readonly response: {
+    readonly status_code: number;
+    readonly request_id: string;
+    readonly body: unknown;
+  } | null;
+  readonly error: { readonly code: string; readonly message: string } | null;
+}
+
+export interface BatchPageOptions extends CallOptions {
+  readonly limit?: number;
+  /** The last batch of the page before. */
+  readonly after?: string | undefined;
+}
+
+export const batchCalls = (transport: Transport, timeoutMs: number) => ({
+  /** Not retried: after a lost answer, a retry would create a second batch. */
+  create: (body: BatchRequest, { signal }: CallOptions = {}): Promise<Batch> =>
+    transport.call('post', '/v1/batches', { body }, { idempotent: false, signal }),
+
+  get: (id: string, { signal }: CallOptions = {}): Promise<Batch> =>
+    transport.call('get', '/v1/batches/{id}', { path: { id } }, { idempotent: true, signal }),
+
+  /** A page, newest first. */
+  list: ({ signal, ...query }: BatchPageOptions = {}): Promise<BatchList> =>
+    transport.call('get', '/v1/batches', { query }, { idempotent: true, signal }),
+
+  /** No more jobs are made, and those that have not ended are canceled. What is done is given out. */
+  cancel: (id: string, { signal }: CallOptions = {}): Promise<Batch> =>
+    transport.call('post', '/v1/batches/{id}/cancel', { path: { id } }, { idempotent: true, signal }),
+
+  /** Creates a batch of the lines that did not succeed. Not retried, as `create`. */
+  retry: (id: string, { signal }: CallOptions = {}): Promise<Batch> =>
+    transport.call('post', '/v1/batches/{id}/retry', { path: { id } }, { idempotent: false, signal }),
+
+  /** Yields the lines of an output or error file of a batch, in the order of its input, while they arrive. */
+  async *answers(file: string, { signal }: CallOptions = {}): AsyncGenerator<BatchAnswer, undefined> {
+    const { response, timeout } = await transport.open(
+      '/v1/files/{id}/content',
+      { path: { id: file } },
+      timeoutMs,
+      signal,
+    );
+    try {
+      const decoder = new TextDecoder();
+      let rest = '';
+      for await (const chunk of response.body ?? []) {
+        timeout.restart();
+        const lines = (rest + decoder.decode(chunk, { stream: true })).split('\n');
+        rest = lines.pop() ?? '';
+        for (const line of lines) yield JSON.parse(line) as BatchAnswer;
+      }
+    } finally {
+      timeout.end();
+    }
+  },
+});
