@@ -203,7 +203,7 @@ test('Jobs are found by their words: a prompt, also of a node, a text or a trans
   await world.redis.hset(world.keys.record(damaged), 'input', '{"prompt":');
   const found = async (text: string) => (await pageOf(world, { text })).shown;
   expect(await found('fox')).toEqual([fox, flow].sort().reverse());
-  for (const text of ['"quoted"', 'Größe', 'größe 5%'.replace('größe', 'Größe'), 'RED fox,']) {
+  for (const text of ['"quoted"', 'Größe', 'größe 5%'.replace('größe', 'Größe'), 'RED fox,', 'quoted  red']) {
     expect(await found(text), text).toEqual([fox]);
   }
   expect(await found('vixen')).toEqual([embedded]);

@@ -29,7 +29,11 @@ export const jobs = defineCommand({
       value: 'NAME=VALUE',
       help: 'A label of the job. May be repeated: then it has all of them.',
     },
-    text: { type: 'string', value: 'TEXT', help: 'What its prompt, its texts or its transcript contain.' },
+    text: {
+      type: 'string',
+      value: 'TEXT',
+      help: 'Words that its prompt, a text of it or its transcript contains.',
+    },
     after: {
       type: 'string',
       value: 'TIME',

@@ -13,12 +13,12 @@ import {
   choose,
   fault,
   filter,
-  found,
   hasFailed,
   isAtEnd,
   isLoading,
   jobs,
   loadMore,
+  lookFor,
   reload,
   remove,
   search,
@@ -55,7 +55,7 @@ const AHEAD = 24;
 /** Of thousands of jobs only those that are seen are in the page. */
 function Tiles({ doomed }: { readonly doomed: Signal<readonly Job[]> }) {
   const list = useRef<HTMLUListElement>(null);
-  const all = found.value;
+  const all = jobs.value;
   const { from, to, before, after } = useShownTiles(list, all.length);
   useEffect(() => {
     if (to + AHEAD >= all.length) void loadMore();
@@ -94,8 +94,7 @@ function Filters() {
           placeholder={texts.gallery.search}
           value={search.value}
           onInput={(event) => {
-            search.value = event.currentTarget.value;
-            void loadMore();
+            lookFor(event.currentTarget.value);
           }}
         />
       </label>
@@ -145,19 +144,21 @@ function Choice<Value extends string>({ name, values, labels, chosen, onChoose }
   );
 }
 
+const isFiltered = (): boolean =>
+  search.value.trim() !== '' || filter.value.status !== '' || filter.value.type !== '';
+
 function Foot() {
-  const isEmpty = isAtEnd.value && found.value.length === 0;
+  const isEmpty = isAtEnd.value && jobs.value.length === 0;
   return (
     <div class="gallery-foot" role="status">
       {isLoading.value && texts.gallery.loading}
-      {isEmpty && jobs.value.length > 0 && texts.gallery.noMatch(jobs.value.length)}
-      {isEmpty && jobs.value.length === 0 && <Nothing />}
+      {isEmpty && (isFiltered() ? texts.gallery.noMatch : <Nothing />)}
       {hasFailed.value && (
         <button type="button" class="button button-small" onClick={tryAgain}>
           {texts.gallery.tryAgain}
         </button>
       )}
-      {!isEmpty && !isLoading.value && texts.gallery.searched(found.value.length, jobs.value.length)}
+      {!isEmpty && !isLoading.value && texts.gallery.shown(jobs.value.length)}
     </div>
   );
 }

@@ -6,7 +6,7 @@ import { toast } from '../parts/toast.tsx';
 import { texts } from '../texts/index.ts';
 import { faultOf } from '../wire/fault.ts';
 import { selected, selectFound, selectNone } from './selection.ts';
-import { fault, found } from './shelf.ts';
+import { fault, jobs } from './shelf.ts';
 
 export function SelectionBar({ doomed }: { readonly doomed: Signal<readonly Job[]> }) {
   /** How many jobs are in the zip already; undefined while none is made. */
@@ -36,9 +36,9 @@ export function SelectionBar({ doomed }: { readonly doomed: Signal<readonly Job[
           : texts.gallery.zip.progress(done.value, count)}
       </p>
       <div class="actions">
-        {count < found.value.length && (
+        {count < jobs.value.length && (
           <button type="button" class="button button-small" onClick={selectFound}>
-            {texts.gallery.selectAll(found.value.length)}
+            {texts.gallery.selectAll(jobs.value.length)}
           </button>
         )}
         <button type="button" class="button button-small" onClick={selectNone}>

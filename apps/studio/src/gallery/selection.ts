@@ -1,7 +1,7 @@
 /** The jobs that are selected, to be saved or deleted together. */
 import type { Job } from '@lehr/client';
 import { computed, signal } from '@preact/signals';
-import { found, jobs } from './shelf.ts';
+import { jobs } from './shelf.ts';
 
 const ids = signal<ReadonlySet<string>>(new Set());
 /** Where a range begins. */
@@ -27,7 +27,7 @@ export function toggle(id: string, range: boolean): void {
 }
 
 export function selectFound(): void {
-  ids.value = new Set(found.value.map(({ id }) => id));
+  ids.value = new Set(jobs.value.map(({ id }) => id));
 }
 
 export function selectNone(): void {
@@ -36,7 +36,7 @@ export function selectNone(): void {
 }
 
 function between(from: string | undefined, to: string): readonly string[] {
-  const all = found.value.map(({ id }) => id);
+  const all = jobs.value.map(({ id }) => id);
   const [a, b] = [all.indexOf(from ?? to), all.indexOf(to)];
   return a === -1 || b === -1 ? [to] : all.slice(Math.min(a, b), Math.max(a, b) + 1);
 }

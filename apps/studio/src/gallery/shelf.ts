@@ -1,9 +1,9 @@
 /**
- * Own jobs, newest first, read page by page as they are needed. The API filters by state and type; prompts are searched here, in
- * what has been read, and reading goes on until enough jobs match.
+ * Own jobs, newest first, read page by page as they are needed. The API filters by state, type and words; reading goes on
+ * until enough jobs are found.
  */
 import type { Job } from '@lehr/client';
-import { computed, signal } from '@preact/signals';
+import { signal } from '@preact/signals';
 import { sourceTitle } from '../jobs/source.ts';
 import { texts } from '../texts/index.ts';
 import { type Fault, faultOf } from '../wire/fault.ts';
@@ -21,6 +21,7 @@ const ENOUGH = 24;
 const MAX_PAGES = 8;
 /** Deletions under way at once. */
 const DELETED_AT_ONCE = 4;
+const TYPING_MS = 250;
 
 export const filter = signal<Filter>({ status: '', type: '' });
 export const search = signal('');
@@ -34,13 +35,14 @@ let cursor: string | undefined;
 /** Counts the filters, so that the answer to an older one is not shown. */
 let generation = 0;
 
-export const found = computed(() => {
-  const words = search.value.toLowerCase().split(/\s+/).filter(Boolean);
-  return jobs.value.filter((job) => {
-    const text = titleOf(job).toLowerCase();
-    return words.every((word) => text.includes(word));
-  });
-});
+let typing: ReturnType<typeof setTimeout> | undefined;
+
+/** Looks for these words once the caller has stopped typing. */
+export function lookFor(words: string): void {
+  search.value = words;
+  clearTimeout(typing);
+  typing = setTimeout(() => void reload(), TYPING_MS);
+}
 
 export function choose(next: Partial<Filter>): Promise<void> {
   filter.value = { ...filter.value, ...next };
@@ -61,17 +63,19 @@ export function reload(): Promise<void> {
 export async function loadMore(): Promise<void> {
   if (isLoading.value || isAtEnd.value || hasFailed.value) return;
   const own = generation;
-  const enough = found.value.length + ENOUGH;
+  const enough = jobs.value.length + ENOUGH;
+  const words = search.value.trim();
   isLoading.value = true;
   fault.value = undefined;
   try {
-    for (let pages = 0; pages < MAX_PAGES && !isAtEnd.value && found.value.length < enough; pages += 1) {
+    for (let pages = 0; pages < MAX_PAGES && !isAtEnd.value && jobs.value.length < enough; pages += 1) {
       const { status, type } = filter.value;
       const page = await lehr.page({
         limit: PAGE,
         cursor,
         ...(status !== '' && { status }),
         ...(type !== '' && { type }),
+        ...(words !== '' && { text: words }),
       });
       if (own !== generation) return;
       // Nodes of a workflow are listed beside it; a job is shown once.

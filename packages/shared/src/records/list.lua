@@ -7,7 +7,8 @@
 -- ARGV[6]  the state, ARGV[7] the type, ARGV[8] the model (`name` or `name@version`); empty: any
 -- ARGV[9]  1: ids without a record leave the set, because the record has expired
 -- ARGV[10] the id before which the list ends, '' for none: it has no older jobs than that
--- ARGV[11] in lower case, what the words of the job contain: its prompt, that of a node, its texts or its transcript; empty: any
+-- ARGV[11] in lower case, words separated by spaces that one text of the job contains: its prompt, that of a node, one of its texts, or its
+--          transcript; empty: any
 --
 -- Returns {the id that was looked at last, 1 if older ones follow, bytes of the records, {{id, the record as a flat hash} ...}}; of a key
 -- that is no hash, the id alone.
@@ -38,7 +39,12 @@ end
 -- Only the letters of ASCII are compared without their case.
 local wanted = ARGV[11]
 local function has(text)
-  return type(text) == 'string' and string.find(string.lower(text), wanted, 1, true) ~= nil
+  if type(text) ~= 'string' then return false end
+  local lower = string.lower(text)
+  for word in string.gmatch(wanted, '%S+') do
+    if not string.find(lower, word, 1, true) then return false end
+  end
+  return true
 end
 -- What is damaged has no words.
 local function decoded(text)

@@ -27,7 +27,7 @@ export interface ListQuery {
   /** Made at or after this time, and before this time; ms since the epoch. */
   readonly after?: number | undefined;
   readonly before?: number | undefined;
-  /** What its prompt, that of a node, its texts or its transcript contain; the letters of ASCII in any case. */
+  /** Words that its prompt, that of a node, one of its texts or its transcript contains; the letters of ASCII in any case. */
   readonly text?: string | undefined;
 }
 
