@@ -297,7 +297,6 @@ describe('every answer', () => {
 
 test.each([
   ['/prompt', 'workflow'],
-  ['/v1/batches', 'bulk'],
   ['/v1/chat/completions', '/v1/embeddings'],
 ])('A call of another product, %s, is a 404 that says what Lehr has in its place', async (path, place) => {
   const { ask } = await apiWorld(server.url);

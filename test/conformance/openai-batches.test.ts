@@ -237,6 +237,27 @@ test('A batch of pictures has their links and their bytes, and one of transcript
   ]);
 });
 
+test("A line that its model refuses has the error of OpenAI's API, with the field of the call", async () => {
+  const { client } = await batchWorld();
+  const refused = async (url: string, bodies: readonly object[]) => {
+    const batch = await ended(client, (await batchOf(client, url, bodies)).id);
+    expect(batch).toMatchObject({ status: 'completed', output_file_id: null });
+    return (await answersIn(client, batch.error_file_id)).map(({ response }) => response);
+  };
+  const error = (param: string) => ({ error: { type: 'invalid_request_error', param } });
+  const pictures = [
+    { prompt: 'a', size: '63x64' },
+    { prompt: 'a', model: 'nothing' },
+  ];
+  expect(await refused('/v1/images/generations', pictures)).toMatchObject([
+    { status_code: 400, body: error('size') },
+    { status_code: 404, body: error('model') },
+  ]);
+  expect(await refused('/v1/audio/transcriptions', [{ model: 'ears', file: 'no file' }])).toMatchObject([
+    { status_code: 400, body: error('file') },
+  ]);
+});
+
 test("A file with bad lines fails its batch with OpenAI's code, message and parameter for each line", async () => {
   const { client } = await batchWorld();
   const url = '/v1/embeddings';

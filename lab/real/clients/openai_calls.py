@@ -5,6 +5,7 @@ Environment: LEHR_URL, LEHR_API_KEY (the operator's key), SAMPLES (folder of rec
 
 import asyncio
 import base64
+import json
 import os
 import pathlib
 import sys
@@ -166,6 +167,82 @@ def transcription_fields():
     named = ("memo", recording().read(), "application/octet-stream")
     assert "circle" in client.audio.transcriptions.create(file=named, model=SPEECH).text.lower()
     return "all parts; wav, flac, mp3, m4a, ogg, webm, and bytes without a telling name"
+
+
+def files():
+    lines = b'{"a": 1}\n'
+    sent = client.files.create(file=("lines.jsonl", lines), purpose="batch")
+    equal((sent.bytes, sent.filename, sent.purpose), (len(lines), "lines.jsonl", "batch"), "the file")
+    assert sent.id in {file.id for file in client.files.list(purpose="batch", limit=1)}
+    equal(client.files.retrieve(sent.id).created_at, sent.created_at, "created_at")
+    equal(client.files.content(sent.id).read(), lines, "content")
+    assert client.files.delete(sent.id).deleted
+    gone = raises(openai.NotFoundError, lambda: client.files.retrieve(sent.id), code="not_found")
+    large = b"x" * 60_000_000
+    equal(client.files.create(file=("large.jsonl", large), purpose="batch").bytes, len(large), "bytes")
+    return f"create, list, retrieve, content, delete; a file of 60 MB; {gone}"
+
+
+def run_batch(url, bodies):
+    """Runs a batch of one line for each body, and returns it with the answers of its output, in their order."""
+    lines = [json.dumps({"custom_id": str(i), "method": "POST", "url": url, "body": body}) for i, body in enumerate(bodies)]
+    sent = client.files.create(file=("lines.jsonl", "\n".join(lines).encode()), purpose="batch")
+    batch = client.batches.create(input_file_id=sent.id, endpoint=url, completion_window="24h", metadata={"run": "7"})
+    assert batch.id in {each.id for each in client.batches.list(limit=1)}
+    while batch.status not in ("completed", "failed", "expired", "cancelled"):
+        time.sleep(0.2)
+        batch = client.batches.retrieve(batch.id)
+    if not batch.output_file_id:
+        return batch, []
+    answers = [json.loads(line) for line in client.files.content(batch.output_file_id).iter_lines()]
+    equal([answer["response"]["status_code"] for answer in answers], [200] * len(answers), "statuses")
+    return batch, [(answer["custom_id"], answer["response"]["body"]) for answer in answers]
+
+
+def batches():
+    prompts = [f"a red circle, {i}" for i in range(20)]
+    wanted = {"model": IMAGE, "size": "64x64", "steps": 4, "response_format": "url"}
+    batch, answers = run_batch("/v1/images/generations", [{**wanted, "prompt": prompt} for prompt in prompts])
+    equal((batch.status, batch.request_counts.completed), ("completed", 20), "the batch")
+    equal([custom_id for custom_id, _ in answers], [str(i) for i in range(20)], "the order")
+    assert api.fetch(answers[19][1]["data"][0]["url"])[:4] == b"\x89PNG"
+    start = client.files.create(file=START, purpose="vision")
+    edit = {**wanted, "prompt": "a red circle", "images": [{"file_id": start.id}], "response_format": "b64_json"}
+    _, [(_, edited)] = run_batch("/v1/images/edits", [edit])
+    equal(picture_size(base64.b64decode(edited["data"][0]["b64_json"])), "64x64", "the size of the picture")
+    spoken = client.files.create(file=recording(), purpose="user_data")
+    bodies = [{"model": SPEECH, "file": spoken.id, "response_format": form} for form in ("json", "text", "srt")]
+    _, texts = run_batch("/v1/audio/transcriptions", bodies)
+    assert all("circle" in str(text).lower() for _, text in texts) and len(texts) == 3, texts
+    _, [(_, embedded)] = run_batch("/v1/embeddings", [{"model": "demo-text", "input": ["a", "b"]}])
+    equal(len(embedded["data"]), 2, "embeddings")
+    return "20 pictures, an edit, transcripts in 3 formats, embeddings"
+
+
+def batch_errors():
+    body = {"model": IMAGE, "prompt": "x"}
+    batch, answers = run_batch("/v1/images/generations", [{**body, "size": "63x64"}, {**body, "model": "dall-e-1"}])
+    equal((batch.status, batch.request_counts.failed, answers), ("completed", 2, []), "the batch")
+    lines = [json.loads(line) for line in client.files.content(batch.error_file_id).iter_lines()]
+    seen = [(line["response"]["status_code"], line["response"]["body"]["error"]["param"]) for line in lines]
+    equal(seen, [(400, "size"), (404, "model")], "errors")
+    sent = client.files.create(file=("lines.jsonl", b'{"custom_id":'), purpose="batch")
+    failed = client.batches.create(input_file_id=sent.id, endpoint="/v1/embeddings", completion_window="24h")
+    while failed.status != "failed":
+        time.sleep(0.2)
+        failed = client.batches.retrieve(failed.id)
+    equal((failed.errors.data[0].code, failed.errors.data[0].line), ("invalid_json_line", 1), "the error")
+    long = {"model": IMAGE, "prompt": "x", "steps": 80}
+    lines = [json.dumps({"custom_id": str(i), "method": "POST", "url": "/v1/images/generations", "body": long}) for i in range(50)]
+    sent = client.files.create(file=("lines.jsonl", "\n".join(lines).encode()), purpose="batch")
+    made = client.batches.create(input_file_id=sent.id, endpoint="/v1/images/generations", completion_window="24h")
+    ended = client.batches.cancel(made.id)
+    assert ended.status in ("cancelling", "cancelled"), ended.status
+    while ended.status == "cancelling":
+        time.sleep(0.2)
+        ended = client.batches.retrieve(made.id)
+    equal(ended.status, "cancelled", "status")
+    return f"lines {seen}; invalid_json_line; cancelled with {ended.request_counts.completed} of 50 done"
 
 
 def words():
@@ -352,6 +429,9 @@ def run_all(_request):
     calls.check("audio.transcriptions.create", "timestamp_granularities word", words)
     calls.check("audio.transcriptions.create", "stream", transcription_stream)
     calls.check("audio.translations.create", "response_format", translations)
+    calls.check("files", "create, list, retrieve, content, delete", files)
+    calls.check("batches", "create, retrieve, list; outputs in order", batches)
+    calls.check("batches", "errors of lines and files, cancel", batch_errors)
     calls.check("errors of a request", "class and param or code", errors)
     calls.check("errors of a key", "class and code", key_errors)
     calls.check("Idempotency-Key", "repeated, and with another body", idempotency)

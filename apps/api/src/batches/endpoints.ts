@@ -3,6 +3,7 @@ import { type BatchEndpointPath, type JobRequest, JobRequestSchema, LehrError } 
 import type { Caller } from '../access/auth/authenticator.ts';
 import { bodyRefusal } from '../http/middleware/validation.ts';
 import type { Presenter } from '../jobs/present.ts';
+import type { Names } from '../jobs/requests/field-names.ts';
 import type { SucceededRecord } from '../jobs/requests/hold.ts';
 
 export interface BatchEndpoint {
@@ -10,6 +11,8 @@ export interface BatchEndpoint {
   requestOf(body: unknown, caller: Caller): JobRequest | Promise<JobRequest>;
   /** The body of the answer, as JSON. `body` is that of the line. */
   answerOf(record: SucceededRecord, body: unknown): Promise<string>;
+  /** Of the fields of a job that is refused after `requestOf`. */
+  readonly names?: Names;
   /** The answer in which clients of this URL expect an error. */
   errorOf?(error: LehrError): { readonly status: number; readonly body: unknown };
 }

@@ -6,6 +6,7 @@
 import { type BatchId, every, jobIdOfLine, LehrError, type Metrics, toLehrError } from '@lehr/shared';
 import type { Caller } from '../access/auth/authenticator.ts';
 import { cancelJob } from '../jobs/cancel.ts';
+import { inNames } from '../jobs/requests/field-names.ts';
 import { type CallParts, countJob } from '../jobs/requests/make-job.ts';
 import { submitJob } from '../jobs/submit.ts';
 import { type BatchRecord, isEnded, type LineFault, type OpenSlice, type Reason } from './batch-store.ts';
@@ -211,16 +212,10 @@ async function submitLine(
     const endpoint = parts.batchEndpoints[batch.endpoint];
     if (!endpoint) throw new LehrError('not-found', `Nothing serves ${batch.endpoint} in a batch.`);
     const request = { priority: batch.priority, ...(await endpoint.requestOf(body, caller)) };
-    const { record, how } = await submitJob(
-      parts,
-      caller,
-      request,
-      {},
-      {
-        id: jobIdOfLine(batch.id, line, at),
-        batch: `${batch.id} ${batch.next}`,
-      },
-    );
+    const options = { id: jobIdOfLine(batch.id, line, at), batch: `${batch.id} ${batch.next}` };
+    const { record, how } = await submitJob(parts, caller, request, {}, options).catch((error) => {
+      throw endpoint.names ? inNames(error, endpoint.names) : error;
+    });
     if (how === 'new') countJob(parts, record);
     return undefined;
   } catch (error) {

@@ -68,7 +68,7 @@ const DESCRIPTION =
   'detected from the bytes; unknown parts are ignored. When the hold ends first, the answer is 504 and the job continues; the ' +
   'same call again waits for the same job.';
 
-const NAMES: Names = atTheTop({
+export const AUDIO_NAMES: Names = atTheTop({
   '/input/audio': '/file',
   '/input/timestamps': '/timestamp_granularities[]',
 });
@@ -173,7 +173,7 @@ async function makeAudioJob(
       route: `POST ${path}`,
       body: { ...fields, file: file.sha256 },
       request: transcriptJobOf(fields, file.id, task),
-      names: NAMES,
+      names: AUDIO_NAMES,
       cancelIfAbandoned: true,
       ...repeatOf(headers),
     });
@@ -201,7 +201,7 @@ export function transcriptJobOf(
   const { model, language, prompt, temperature, timestamp_granularities } = fields;
   const timestamps = timestamp_granularities.includes('word') ? ('word' as const) : ('segment' as const);
   const input = { audio, task, language, prompt, temperature, timestamps };
-  return nativeRequest({ type: 'speech-to-text', model, input }, NAMES);
+  return nativeRequest({ type: 'speech-to-text', model, input }, AUDIO_NAMES);
 }
 
 /** Throws `gone` for a long transcript whose stored segments have been deleted. */

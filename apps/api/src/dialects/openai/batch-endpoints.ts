@@ -4,27 +4,33 @@ import { z } from 'zod';
 import { refusal } from '../../base/field-problems.ts';
 import { type BatchEndpoint, type BatchEndpoints, jobEndpoint } from '../../batches/endpoints.ts';
 import { bodyRefusal } from '../../http/middleware/validation.ts';
+import type { Names } from '../../jobs/requests/field-names.ts';
 import type { SucceededRecord } from '../../jobs/requests/hold.ts';
 import { readLargeResult, textResultOf } from '../../jobs/text-result.ts';
 import type { JobParts, PlaceParts } from '../../parts.ts';
 import { shapedAnswer } from '../text-shape.ts';
 import { nullsAsAbsent } from '../without-nulls.ts';
-import { transcriptJobOf, transcriptOf } from './audio.ts';
+import { AUDIO_NAMES, transcriptJobOf, transcriptOf } from './audio.ts';
 import { transcriptionLine } from './audio-contract.ts';
 import { EmbeddingRequestSchema } from './embedding-contract.ts';
-import { embeddingJobOf, embeddingsShape } from './embeddings.ts';
+import { EMBEDDING_NAMES, embeddingJobOf, embeddingsShape } from './embeddings.ts';
 import { openaiRefusal } from './errors.ts';
 import { imagesOf } from './image-answers.ts';
 import { type ImageRequest, ImageRequestSchema } from './image-contract.ts';
-import { imageJobOf } from './images.ts';
+import { IMAGE_NAMES, imageJobOf } from './images.ts';
 
 type Parts = Pick<JobParts & PlaceParts, 'presenter' | 'store' | 'largeAnswers'>;
 
 export const batchEndpoints = (parts: Parts): BatchEndpoints => ({
   '/v1/jobs': jobEndpoint(parts.presenter),
-  '/v1/images/generations': endpoint(imageLine, imageJobOf, (record, line) => images(parts, record, line)),
-  '/v1/images/edits': endpoint(editLine, imageJobOf, (record, line) => images(parts, record, line)),
+  '/v1/images/generations': endpoint(IMAGE_NAMES, imageLine, imageJobOf, (record, line) =>
+    images(parts, record, line),
+  ),
+  '/v1/images/edits': endpoint(IMAGE_NAMES, editLine, imageJobOf, (record, line) =>
+    images(parts, record, line),
+  ),
   '/v1/audio/transcriptions': endpoint(
+    AUDIO_NAMES,
     transcriptionLine,
     (line) => transcriptJobOf(line, line.file, 'transcribe'),
     async (record, { response_format }) => {
@@ -33,6 +39,7 @@ export const batchEndpoints = (parts: Parts): BatchEndpoints => ({
     },
   ),
   '/v1/embeddings': endpoint(
+    EMBEDDING_NAMES,
     (body) => parsed(EmbeddingRequestSchema, body),
     embeddingJobOf,
     async (record, line) => {
@@ -55,13 +62,15 @@ export const batchEndpoints = (parts: Parts): BatchEndpoints => ({
 
 /** `lineOf` throws `invalid-input`. */
 const endpoint = <Line>(
+  names: Names,
   lineOf: (body: unknown) => Line,
   jobOf: (line: Line) => JobRequest,
   answer: (record: SucceededRecord, line: Line) => Promise<string>,
 ): BatchEndpoint => ({
   requestOf: (body) => jobOf(lineOf(body)),
   answerOf: (record, body) => answer(record, lineOf(body)),
-  errorOf: (error) => openaiRefusal(error),
+  errorOf: openaiRefusal,
+  names,
 });
 
 function parsed<Schema extends z.ZodType>(schema: Schema, body: unknown): z.output<Schema> {

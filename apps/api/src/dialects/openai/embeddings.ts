@@ -54,7 +54,7 @@ const route = createRoute({
 
 const AT_THE_TOP = atTheTop();
 /** `/input/texts/3` is `/input/3`; the one text of a request is `/input` itself. */
-const NAMES: Names = (pointer) =>
+export const EMBEDDING_NAMES: Names = (pointer) =>
   pointer.startsWith('/input/texts') ? pointer.replace('/input/texts', '/input') : AT_THE_TOP(pointer);
 
 export function embeddingRoutes(app: Api, parts: ApiParts): void {
@@ -66,7 +66,7 @@ export function embeddingRoutes(app: Api, parts: ApiParts): void {
       route: `POST ${PATH}`,
       body,
       request: embeddingJobOf(body),
-      names: NAMES,
+      names: EMBEDDING_NAMES,
       isHeld: true,
       durability: headers[DURABILITY],
       cancelIfAbandoned: true,
@@ -83,7 +83,7 @@ export function embeddingRoutes(app: Api, parts: ApiParts): void {
 export function embeddingJobOf({ model, input, dimensions }: EmbeddingRequest): JobRequest {
   return nativeRequest(
     { type: 'text-embedding', model, input: { texts: textsOf(input), dimensions } },
-    NAMES,
+    EMBEDDING_NAMES,
   );
 }
 

@@ -66,7 +66,7 @@ const route = createRoute({
   },
 });
 
-const NAMES: Names = atTheTop(SIZE_NAMES);
+export const IMAGE_NAMES: Names = atTheTop(SIZE_NAMES);
 
 export function imageRoutes(app: Api, parts: ApiParts): void {
   app.on('POST', PATH, countRefusals(parts.metrics), requires('submit'), guardQuota(parts.quotas));
@@ -82,7 +82,7 @@ export function imageRoutes(app: Api, parts: ApiParts): void {
       route: `POST ${PATH}`,
       body,
       request,
-      names: NAMES,
+      names: IMAGE_NAMES,
       isHeld: !place,
       cancelIfAbandoned: true,
       ...repeatOf(headers),
@@ -103,5 +103,5 @@ export function imageRoutes(app: Api, parts: ApiParts): void {
 export function imageJobOf(body: ImageRequest): JobRequest {
   const { prompt, model, n, size, output_format, image, mask } = body;
   const input = { prompt, n, ...sidesOf(size), output_format, image, mask, ...ownFields(body) };
-  return nativeRequest({ type: 'text-to-image', model, input }, NAMES);
+  return nativeRequest({ type: 'text-to-image', model, input }, IMAGE_NAMES);
 }
