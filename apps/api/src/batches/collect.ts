@@ -6,8 +6,8 @@ import type { Keys, Redis } from '@lehr/shared/redis';
 import type { BatchRecord, BatchStore, OpenSlice } from './batch-store.ts';
 import { type LineResult, readSlice, writePart } from './slices.ts';
 
-/** How long a job is found by its id after its answer is stored. */
-const KEPT_MS = 600_000;
+/** How long a job is found by its id after its answer is stored: followers see its end. All that end in this time are in the memory of Redis. */
+const KEPT_MS = 10_000;
 const READ_AT_ONCE = 50;
 
 export interface CollectParts {
