@@ -3,6 +3,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import {
   type Activity,
   AuditListSchema,
+  type JobList,
   PauseListSchema,
   type QueueList,
 } from '../../packages/shared/src/index.ts';
@@ -31,7 +32,9 @@ test('An administrator pauses and resumes a model, the queues show it, and the a
   ]);
   expect((await world.ask('POST', '/v1/jobs', job)).status).toBe(202);
   const queues = async () => (await (await world.ask('GET', '/v1/queues')).json()) as QueueList;
-  expect((await queues()).data).toMatchObject([{ waiting: 2, paused: true }]);
+  expect((await queues()).data).toMatchObject([{ waiting: 2, paused: true, wait_ms: null }]);
+  const { data: jobs } = (await (await world.ask('GET', '/v1/jobs')).json()) as JobList;
+  expect(jobs[0].queue).toEqual({ position: 2, eta_ms: null });
   expect((await queues()).models.filter(({ paused }) => paused).map(({ model }) => model)).toEqual([
     `${MODEL}@1`,
   ]);

@@ -793,7 +793,7 @@ export interface components {
                  * @description Of a job with `run_at` or `delay_s`: it is `scheduled` until then, and enters its queue at that time.
                  */
                 readonly run_at?: string | undefined;
-                /** @description While the job waits: its place in line, and the estimated ms until it is done, if a worker serves it or starts. */
+                /** @description While the job waits: its place in line, and the estimated ms until it is done, if a worker serves it or starts and its model is not paused. */
                 readonly queue: {
                     readonly position: number;
                     readonly eta_ms: number | null;
@@ -1102,7 +1102,7 @@ export interface components {
              * @description Of a job with `run_at` or `delay_s`: it is `scheduled` until then, and enters its queue at that time.
              */
             readonly run_at?: string | undefined;
-            /** @description While the job waits: its place in line, and the estimated ms until it is done, if a worker serves it or starts. */
+            /** @description While the job waits: its place in line, and the estimated ms until it is done, if a worker serves it or starts and its model is not paused. */
             readonly queue: {
                 readonly position: number;
                 readonly eta_ms: number | null;
@@ -2358,7 +2358,7 @@ export interface components {
             readonly oldest_age_ms: number | null;
             /** @description Live workers that serve the group. */
             readonly workers: number;
-            /** @description Estimated wait of a new job of each class; null without workers. */
+            /** @description Estimated wait of a new job of each class; null without workers, and while it is paused. */
             readonly wait_ms: {
                 readonly interactive?: number | undefined;
                 readonly standard?: number | undefined;

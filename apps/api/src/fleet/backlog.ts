@@ -2,7 +2,7 @@
  * Estimates how long a new job would wait. Workers serve many groups, so jobs that wait in other groups count too, by the share
  * of their workers that also serve this group, and so does what runs on the workers of the group, in whatever lane.
  */
-import type { Clock, PriorityClass, WorkerStatus } from '@lehr/shared';
+import type { Clock, Pause, PriorityClass, WorkerStatus } from '@lehr/shared';
 import { formatModelRef, MAX_LANES, PRIORITY_CLASSES, parseGroupQueueName } from '@lehr/shared';
 import { type GroupLoads, pauseOf, readLoads, readPauses } from '@lehr/shared/queue';
 import type { Keys, Redis } from '@lehr/shared/redis';
@@ -29,19 +29,19 @@ export const ALL_FIRST = Number.MAX_SAFE_INTEGER;
 /** Computes the backlog of a group from loads and reports that are at most two seconds old. */
 export class Backlog {
   readonly #fleet: FleetView;
-  readonly #loads: Recent<GroupLoads>;
+  readonly #recent: Recent<Claimable>;
   /** Answers already computed, by the loads they were computed from. */
   readonly #computed = new WeakMap<GroupLoads, Map<string, Ahead>>();
 
   constructor(redis: Redis, keys: Keys, fleet: FleetView, clock: Clock) {
     this.#fleet = fleet;
-    this.#loads = new Recent(() => readClaimable(redis, keys), TTL_MS, clock, STALE_MS);
+    this.#recent = new Recent(() => readClaimable(redis, keys), TTL_MS, clock, STALE_MS);
   }
 
   /** `model` is `name@version`. */
   async ahead(queue: string, model: string, priority: PriorityClass): Promise<Ahead> {
     // One after the other: both are nearly always there, and Promise.all would take longer than all the rest.
-    const loads = await this.#loads.get();
+    const { loads } = await this.#recent.get();
     const fleet = await this.#fleet.workers();
     const computed = this.#computed.get(loads) ?? new Map<string, Ahead>();
     this.#computed.set(loads, computed);
@@ -52,13 +52,18 @@ export class Backlog {
   }
 
   /** The loads of all groups that are not paused. */
-  loads(): Promise<GroupLoads> {
-    return this.#loads.get();
+  async loads(): Promise<GroupLoads> {
+    return (await this.#recent.get()).loads;
+  }
+
+  /** Whether no job of this model (`name@version`) is claimed; at most two seconds old. */
+  async isPaused(model: string): Promise<boolean> {
+    return pauseOf((await this.#recent.get()).pauses, model) !== undefined;
   }
 
   /** Estimated ms that a new job of each class would wait in this group; as with one worker when no worker serves it. */
   async waits(queue: string, model: string): Promise<Record<PriorityClass, number>> {
-    const [loads, fleet] = await Promise.all([this.#loads.get(), this.#fleet.workers()]);
+    const [{ loads }, fleet] = await Promise.all([this.#recent.get(), this.#fleet.workers()]);
     const workers = Math.max(1, serving(fleet, model).length);
     const wait = (priority: PriorityClass): number => {
       const { elsewhereMs } = aheadOf(queue, model, priority, fleet, loads);
@@ -68,16 +73,20 @@ export class Backlog {
   }
 }
 
-/** Without what is paused: no other job waits for it, and no worker is wanted for it. */
-async function readClaimable(redis: Redis, keys: Keys): Promise<GroupLoads> {
-  const [loads, pauses] = await Promise.all([readLoads(redis, keys), readPauses(redis, keys)]);
-  if (pauses.length === 0) return loads;
-  return new Map(
-    [...loads].filter(([queue]) => {
-      const group = parseGroupQueueName(queue);
-      return group === undefined || !pauseOf(pauses, formatModelRef(group.model));
-    }),
-  );
+interface Claimable {
+  /** Without what is paused: no other job waits for it, and no worker is wanted for it. */
+  readonly loads: GroupLoads;
+  readonly pauses: readonly Pause[];
+}
+
+async function readClaimable(redis: Redis, keys: Keys): Promise<Claimable> {
+  const [all, pauses] = await Promise.all([readLoads(redis, keys), readPauses(redis, keys)]);
+  if (pauses.length === 0) return { loads: all, pauses };
+  const isClaimed = (queue: string): boolean => {
+    const group = parseGroupQueueName(queue);
+    return group === undefined || !pauseOf(pauses, formatModelRef(group.model));
+  };
+  return { loads: new Map([...all].filter(([queue]) => isClaimed(queue))), pauses };
 }
 
 /** The pure part of `Backlog.ahead`. */

@@ -20,7 +20,7 @@ interface PresenterOptions extends OutputPresenterOptions {
   readonly queues: GroupQueues;
   readonly records: RecordStore;
   readonly fleet: FleetView;
-  readonly backlog: Pick<Backlog, 'ahead'>;
+  readonly backlog: Pick<Backlog, 'ahead' | 'isPaused'>;
   readonly expected: ExpectedWorkers;
   /** Base of all links. */
   readonly publicUrl: string;
@@ -116,6 +116,8 @@ export class Presenter {
     const ahead = await this.#options.backlog.ahead(record.queue, record.model, record.priority);
     // A worker claimed it since the record was read.
     if (position === undefined) return null;
+    // Nobody knows when a pause ends.
+    if (await this.#options.backlog.isPaused(record.model)) return { position, eta_ms: null };
     const expected = ahead.workers === 0 ? await this.#options.expected.of(record.model) : undefined;
     const eta = etaMs({
       position,

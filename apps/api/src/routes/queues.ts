@@ -104,7 +104,9 @@ export function queuesRoute(app: Api, parts: ApiParts): void {
         if (!group) return [];
         const model = formatModelRef(group.model);
         const waits = await backlog.waits(depth.queue, model);
-        return [{ ...present(depth, group, workers, waits, maxWaitMs), paused: isPaused(model) }];
+        const queue = present(depth, group, workers, waits, maxWaitMs);
+        // Nobody knows when a pause ends.
+        return [isPaused(model) ? { ...queue, paused: true, wait_ms: null } : { ...queue, paused: false }];
       }),
     );
     const data = shown.flat();

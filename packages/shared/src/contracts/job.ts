@@ -258,7 +258,7 @@ export const JobSchema = z
       .nullable()
       .meta({
         description:
-          'While the job waits: its place in line, and the estimated ms until it is done, if a worker serves it or starts.',
+          'While the job waits: its place in line, and the estimated ms until it is done, if a worker serves it or starts and its model is not paused.',
       }),
     progress: ProgressSchema.nullable(),
     input: z.record(z.string(), z.unknown()),

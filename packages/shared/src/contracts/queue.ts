@@ -34,10 +34,9 @@ export const QueueSchema = z
       description: 'Age of the oldest waiting job.',
     }),
     workers: z.int().nonnegative().meta({ description: 'Live workers that serve the group.' }),
-    wait_ms: z
-      .record(z.enum(PRIORITY_CLASSES), z.int().nonnegative())
-      .nullable()
-      .meta({ description: 'Estimated wait of a new job of each class; null without workers.' }),
+    wait_ms: z.record(z.enum(PRIORITY_CLASSES), z.int().nonnegative()).nullable().meta({
+      description: 'Estimated wait of a new job of each class; null without workers, and while it is paused.',
+    }),
     breaker,
     paused,
     lanes: z
