@@ -14,7 +14,7 @@ import {
   isBatchId,
   LehrError,
   PRIORITY_CLASSES,
-  SweepSchema,
+  type Sweep,
   type TenantId,
 } from '@lehr/shared';
 import { defineScript, type Keys, type Redis, redisNow, type Script } from '@lehr/shared/redis';
@@ -37,7 +37,8 @@ export type Reason = (typeof REASONS)[number];
 const SourceSchema = z.discriminatedUnion('from', [
   z.object({ from: z.literal('file'), file: z.string() }),
   z.object({ from: z.literal('requests') }),
-  z.object({ from: z.literal('sweep'), sweep: SweepSchema }),
+  // Checked when it was posted: a large one takes longer to check than the jobs of a slice to make.
+  z.object({ from: z.literal('sweep'), sweep: z.custom<Sweep>((value) => typeof value === 'object') }),
   z.object({ from: z.literal('retry'), batch: z.custom<BatchId>((value) => typeof value === 'string') }),
 ]);
 
