@@ -79,6 +79,19 @@ describe('files', () => {
     },
   );
 
+  test('A batch of the file of another tenant is refused like one of an unknown file', async () => {
+    const { a, b, adminOfB, file } = await twoTenants(server.url);
+    for (const who of [b, adminOfB]) {
+      const ask = async (input_file_id: string) =>
+        shownOf(await who.ask('POST', '/v1/batches', { input_file_id, endpoint: '/v1/jobs' }));
+      const shown = await ask(file);
+      expect(shown.status).toBe(404);
+      expect(shown).toEqual(await ask(UNKNOWN_FILE));
+    }
+    expect((await (await b.ask('GET', '/v1/batches')).json()) as object).toMatchObject({ data: [] });
+    expect((await a.ask('POST', '/v1/batches', { input_file_id: file })).status).toBe(200);
+  });
+
   test('A signed link to the output of another tenant is no input of a job', async () => {
     const { a, b, jobs } = await twoTenants(server.url);
     const [, , done] = jobs;
