@@ -68,6 +68,23 @@ const JOBS: readonly PoliteRequest[] = [
   { operation: 'deleteJob', method: 'DELETE', path: '/v1/jobs/__new_job__', statuses: [202, 204] },
 ];
 
+const SCHEDULES: readonly PoliteRequest[] = [
+  post('createSchedule', '/v1/schedules', [201], {
+    body: { name: 'polite', every_s: 86_400, request: { type: 'text-to-image', input: { prompt: PROMPT } } },
+    keeps: 'new_schedule',
+  }),
+  get('listSchedules', '/v1/schedules'),
+  get('getSchedule', '/v1/schedules/__new_schedule__'),
+  {
+    operation: 'changeSchedule',
+    method: 'PATCH',
+    path: '/v1/schedules/__new_schedule__',
+    body: { paused: true },
+    statuses: [200],
+  },
+  { operation: 'deleteSchedule', method: 'DELETE', path: '/v1/schedules/__new_schedule__', statuses: [204] },
+];
+
 const BATCHES: readonly PoliteRequest[] = [
   post('createBatch', '/v1/batches', [200], {
     body: { requests: [{ type: 'text-to-image', input: { prompt: PROMPT } }] },
@@ -231,6 +248,7 @@ const ROLLOUTS: readonly PoliteRequest[] = [
 
 export const POLITE_REQUESTS: readonly PoliteRequest[] = [
   ...JOBS,
+  ...SCHEDULES,
   ...BATCHES,
   ...DIALECTS,
   ...WEB_UI,

@@ -7,6 +7,7 @@ import ts from 'typescript';
 const TAGS = [
   'jobs',
   'batches',
+  'schedules',
   'models',
   'files',
   'queues',

@@ -91,6 +91,7 @@ async function knownOf(world: ApiWorld): Promise<Known> {
     '/v1/predictions/{id}': jobs.map(({ id }) => ({ id: predictionIdOf(id as JobId) })),
     '/streams/{id}': await Promise.all(jobs.map(({ id }) => streamOf(world, id as JobId))),
     '/v1/files/{id}': [await fileOf(world), await fileOf(world)],
+    '/v1/schedules/{id}': [await scheduleOf(world), await scheduleOf(world)],
     '/v1/batches/{id}': [await batchOf(world, 'expired'), await batchOf(world), await batchOf(world)],
     '/objects/{key}': links,
     '/models/{model}': ['reader', 'reader/pipeline/fill-mask', 'tiny', 'listener'].map((model) => ({
@@ -112,6 +113,12 @@ async function fileOf(world: ApiWorld): Promise<Record<string, string>> {
   body.append('content', new Blob(['RIFF']), 'a.wav');
   const response = await world.ask('POST', '/v1/files', undefined, { body });
   return { id: ((await response.json()) as { id: string }).id };
+}
+
+async function scheduleOf(world: ApiWorld): Promise<Record<string, string>> {
+  const request = { type: 'text-to-image', input: { prompt: 'a' } };
+  const made = await world.ask('POST', '/v1/schedules', { name: 'a', every_s: 3600, request });
+  return { id: ((await made.json()) as { id: string }).id };
 }
 
 /** A batch whose jobs are not made; with a state, as one that has ended so. */

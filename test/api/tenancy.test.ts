@@ -49,6 +49,11 @@ const RECIPES: Readonly<Record<string, Recipe>> = {
     values: ({ batch }) => [batch],
     unknown: 'batch_01jd3v9s6w0000000000000000',
   },
+  '/v1/schedules/{id}': {
+    kind: 'owned',
+    values: ({ schedule }) => [schedule],
+    unknown: 'schedule_01jd3v9s6w0000000000000000',
+  },
   '/v1/models/{id}': { kind: 'shared', given: { id: 'tiny' } },
   '/v1/models/{owner}/{name}': { kind: 'shared', given: { owner: 'lehr', name: 'tiny' } },
   '/v1/models/{owner}/{name}/versions/{version}': {
@@ -71,6 +76,8 @@ const WITHOUT_PARAMETER: Readonly<Record<string, 'own' | 'administered' | 'publi
   listFiles: 'own',
   createBatch: 'own',
   listBatches: 'own',
+  createSchedule: 'own',
+  listSchedules: 'own',
   createImage: 'own',
   createImageEdit: 'own',
   createImageVariation: 'own',
@@ -171,8 +178,8 @@ async function finishedJobOfB({ world, b }: TwoTenants) {
 
 test('No route lets a tenant see, change, end or list what belongs to another tenant', async () => {
   const scene = await twoTenants(server.url);
-  const { world, document, a, b, adminOfB, jobs, file, batch } = scene;
-  const canaries = [CANARY, 'tenant-a', file, batch, ...jobs.map(bare)];
+  const { world, document, a, b, adminOfB, jobs, file, batch, schedule } = scene;
+  const canaries = [CANARY, 'tenant-a', file, batch, schedule, ...jobs.map(bare)];
   const before = await stateOfA(scene);
   // Waits end at once from here on.
   world.parts.waits.stop();

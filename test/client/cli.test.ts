@@ -517,9 +517,11 @@ describe('A wrong call of lehr', () => {
   test('The help text of every command explains every option', async () => {
     const all = await runLehr(['--help']);
     const names = [
-      ...all.stdout.matchAll(/^ {2}lehr ((?:keys |(?:jobs|models|queues) (?=[a-z]))?[a-z]+)/gm),
+      ...all.stdout.matchAll(
+        /^ {2}lehr ((?:keys |(?:jobs|models|queues|batches|schedules) (?=[a-z]))?[a-z]+)/gm,
+      ),
     ].map(([, name]) => name);
-    expect(names).toHaveLength(37);
+    expect(names).toHaveLength(45);
     const helps = await Promise.all(names.map((name) => runLehr([...name.split(' '), '--help'])));
     for (const [i, { code, stdout, stderr }] of helps.entries()) {
       expect({ code, stderr }).toEqual({ code: 0, stderr: '' });

@@ -79,6 +79,11 @@ const DOORS: readonly Door[] = [
     allowed: ['apps/api/src/access/quotas.ts'],
   },
   {
+    source: 'cron-parser',
+    refused: ['apps/api/src/jobs/cp.ts', 'apps/api/src/schedules/cp.ts'],
+    allowed: ['apps/api/src/schedules/ticks.ts'],
+  },
+  {
     source: 'proxy-addr',
     refused: ['apps/api/src/access/pa.ts', 'apps/api/src/http/middleware/pa.ts'],
     allowed: ['apps/api/src/http/middleware/caller-address.ts'],

@@ -37,6 +37,7 @@ import { TenantUsage } from '../../apps/api/src/jobs/tenant-usage.ts';
 import { DeadLetterView } from '../../apps/api/src/operations/dead-letters.ts';
 import type { Api, ApiParts } from '../../apps/api/src/parts.ts';
 import { RolloutStore } from '../../apps/api/src/rollouts/rollout-store.ts';
+import { ScheduleStore } from '../../apps/api/src/schedules/schedule-store.ts';
 import { openWebhooks } from '../../apps/api/src/webhooks/parts.ts';
 import { createEgress } from '../../packages/shared/src/egress/index.ts';
 import {
@@ -162,6 +163,7 @@ export async function apiWorld(url: string, changes: Partial<ApiParts> = {}): Pr
     callerLines: new CallerLines(),
     unanswered: new UnansweredRequests(redis, keys),
     batches: new BatchStore(redis, keys),
+    schedules: new ScheduleStore(redis, keys),
     batchEndpoints: batchEndpoints({ presenter, store, largeAnswers: answers }),
     waits,
     direct: new DirectCalls({

@@ -26,6 +26,8 @@ export interface TwoTenants {
   readonly file: string;
   /** Id of a batch of A, whose jobs are not made. */
   readonly batch: string;
+  /** Id of a schedule of A. */
+  readonly schedule: string;
 }
 
 const CIRCLE = { type: 'text-to-image', input: { prompt: `a circle ${CANARY}` }, metadata: { note: CANARY } };
@@ -56,6 +58,7 @@ export async function twoTenants(redisUrl: string): Promise<TwoTenants> {
     jobs: [waiting, running, done, workflow.id, node],
     file: await fileOf(a),
     batch: await batchOf(a),
+    schedule: await scheduleOf(a),
   };
 }
 
@@ -69,6 +72,11 @@ export async function fileOf({ ask }: KeyHolder): Promise<string> {
 
 async function batchOf({ ask }: KeyHolder): Promise<string> {
   const made = await ask('POST', '/v1/batches', { requests: [CIRCLE], metadata: { note: CANARY } });
+  return ((await made.json()) as { id: string }).id;
+}
+
+async function scheduleOf({ ask }: KeyHolder): Promise<string> {
+  const made = await ask('POST', '/v1/schedules', { name: CANARY, every_s: 3600, request: CIRCLE });
   return ((await made.json()) as { id: string }).id;
 }
 

@@ -45,6 +45,7 @@ import { chartsRoute, operationsApiRoutes } from './routes/operations.ts';
 import { pauseRoutes } from './routes/pauses.ts';
 import { activityRoute, queuesRoute, scaleRoute } from './routes/queues.ts';
 import { rolloutRoutes } from './routes/rollouts.ts';
+import { scheduleRoutes } from './routes/schedules.ts';
 import { securityTxtRoute } from './routes/security-txt.ts';
 import { studioRoutes } from './routes/studio.ts';
 import { studioSessionRoutes } from './routes/studio-session.ts';
@@ -69,6 +70,7 @@ export function createApp(parts: ApiParts, hasOperationsApp = false): Api {
   jobEventsRoutes(app, parts);
   jobWebhookRoutes(app, parts);
   batchRoutes(app, parts);
+  scheduleRoutes(app, parts);
   modelRoute(app, parts);
   fileRoutes(app, parts);
   dialectRoutes(app, parts);

@@ -47,6 +47,7 @@ import { TenantUsage } from './jobs/tenant-usage.ts';
 import { DeadLetterView } from './operations/dead-letters.ts';
 import type { ApiParts } from './parts.ts';
 import { RolloutStore } from './rollouts/rollout-store.ts';
+import { ScheduleStore } from './schedules/schedule-store.ts';
 import { webhookOptions } from './start-webhooks.ts';
 import { openWebhooks } from './webhooks/parts.ts';
 
@@ -123,6 +124,7 @@ export async function openParts(options: OpenOptions): Promise<ApiParts> {
     callerLines: new CallerLines(),
     unanswered: new UnansweredRequests(redis, keys),
     batches: new BatchStore(redis, keys),
+    schedules: new ScheduleStore(redis, keys),
     batchEndpoints: batchEndpoints({ ...stores, ...views }),
     webhooks: openWebhooks(redis, await webhookOptions(config, keys, audit)),
     // Of the same form as the ids of workers.

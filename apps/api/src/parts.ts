@@ -36,6 +36,7 @@ import type { StorageQuota } from './jobs/space/storage-quota.ts';
 import type { TenantUsage } from './jobs/tenant-usage.ts';
 import type { DeadLetterView } from './operations/dead-letters.ts';
 import type { RolloutStore } from './rollouts/rollout-store.ts';
+import type { ScheduleStore } from './schedules/schedule-store.ts';
 import type { WebhookParts } from './webhooks/parts.ts';
 
 export type Api = OpenAPIHono<ApiEnv>;
@@ -116,6 +117,7 @@ export interface JobParts extends AdmitParts {
   readonly webhooks: WebhookParts;
   readonly batches: BatchStore;
   readonly batchEndpoints: BatchEndpoints;
+  readonly schedules: ScheduleStore;
 }
 
 export interface OperationsParts {

@@ -36,6 +36,7 @@ import { openParts } from './open-parts.ts';
 import { reportCounts, reportProcess } from './operations/report.ts';
 import type { ApiParts } from './parts.ts';
 import { runJudge } from './rollouts/run-judge.ts';
+import { runSchedules } from './schedules/run-schedules.ts';
 import { type RunningWebhooks, startWebhooks } from './start-webhooks.ts';
 
 const REDIS_TIMEOUT_MS = 5_000;
@@ -95,6 +96,7 @@ export async function startApi({ config, models }: Settings<ApiConfig>, log: Log
       reportProcess(rounds, config.LEHR_ROLES),
       runJudge(rounds),
       feedBatches(rounds),
+      runSchedules(rounds),
     ];
     log.info({ url, port, operationsPort, docs: `${url}/docs`, roles }, 'API is listening');
     const stop = async (): Promise<void> => {

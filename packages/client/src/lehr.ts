@@ -28,6 +28,7 @@ import type {
   WaitOptions,
 } from './lehr-options.ts';
 import { RETRY_POLICY } from './retry.ts';
+import { type ScheduleCalls, scheduleCalls } from './schedule-calls.ts';
 import { type CallOptions, Transport } from './transport.ts';
 import type {
   Activity,
@@ -58,6 +59,8 @@ export class Lehr {
   readonly pauses: PauseCalls;
   /** Many requests by one call. */
   readonly batches: BatchCalls;
+  /** Jobs that are made again and again. */
+  readonly schedules: ScheduleCalls;
 
   constructor(options: LehrOptions) {
     const { maxRetries = RETRY_POLICY.maxRetries, maxRetryAfterMs = RETRY_POLICY.maxRetryAfterMs } = options;
@@ -74,6 +77,7 @@ export class Lehr {
     this.rollouts = rolloutCalls(this.#transport);
     this.pauses = pauseCalls(this.#transport);
     this.batches = batchCalls(this.#transport, options.timeoutMs ?? TIMEOUT_MS);
+    this.schedules = scheduleCalls(this.#transport);
   }
 
   /**

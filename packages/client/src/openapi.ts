@@ -247,6 +247,52 @@ export interface paths {
         readonly patch?: never;
         readonly trace?: never;
     };
+    readonly "/v1/schedules": {
+        readonly parameters: {
+            readonly query?: never;
+            readonly header?: never;
+            readonly path?: never;
+            readonly cookie?: never;
+        };
+        /** List your schedules, newest first */
+        readonly get: operations["listSchedules"];
+        readonly put?: never;
+        /**
+         * Create a schedule
+         * @description Its jobs are made with this key, with the rights and limits that the key has at the time of each run.
+         */
+        readonly post: operations["createSchedule"];
+        readonly delete?: never;
+        readonly options?: never;
+        readonly head?: never;
+        readonly patch?: never;
+        readonly trace?: never;
+    };
+    readonly "/v1/schedules/{id}": {
+        readonly parameters: {
+            readonly query?: never;
+            readonly header?: never;
+            readonly path?: never;
+            readonly cookie?: never;
+        };
+        /** Get a schedule with its next and its last runs */
+        readonly get: operations["getSchedule"];
+        readonly put?: never;
+        readonly post?: never;
+        /**
+         * Delete a schedule
+         * @description Its jobs stay.
+         */
+        readonly delete: operations["deleteSchedule"];
+        readonly options?: never;
+        readonly head?: never;
+        /**
+         * Change, pause or resume a schedule
+         * @description What the body leaves out stays. From then on its jobs are made with the key of this request.
+         */
+        readonly patch: operations["changeSchedule"];
+        readonly trace?: never;
+    };
     readonly "/v1/models/{id}": {
         readonly parameters: {
             readonly query?: never;
@@ -2062,6 +2108,650 @@ export interface components {
             readonly first_id: string | null;
             readonly last_id: string | null;
             readonly has_more: boolean;
+        };
+        readonly Schedule: {
+            readonly id: string;
+            /** @enum {string} */
+            readonly object: "schedule";
+            readonly name: string;
+            readonly cron: string | null;
+            readonly timezone: string | null;
+            readonly every_s: number | null;
+            readonly request: components["schemas"]["JobRequest"];
+            /**
+             * @description Of the runs that were due while nothing could make them: none, only the last one, or all of the last 100. Default: `last`.
+             * @enum {string}
+             */
+            readonly catch_up: "none" | "last" | "all";
+            /**
+             * @description `skip`: no run while the job of the one before has not ended. Default: `allow`.
+             * @enum {string}
+             */
+            readonly overlap: "allow" | "skip";
+            /**
+             * @description `ended`: the key that made it is no longer valid. A change with another key of the tenant lets it go on with that key.
+             * @enum {string}
+             */
+            readonly status: "active" | "paused" | "ended";
+            /** Format: date-time */
+            readonly created_at: string;
+            /** @description The next five. */
+            readonly next_runs: readonly string[];
+            /** @description At most ten, newest first. */
+            readonly last_runs: readonly {
+                /**
+                 * Format: date-time
+                 * @description When it was due.
+                 */
+                readonly at: string;
+                readonly job: string | null;
+                /**
+                 * @description The state of its job; `gone`: its record was deleted; `refused`: the job was, with the error; `skipped`: the one before had not ended; `missed`: this run and perhaps others after it were not made up for.
+                 * @enum {string}
+                 */
+                readonly status: "scheduled" | "queued" | "running" | "succeeded" | "failed" | "canceled" | "expired" | "gone" | "refused" | "skipped" | "missed";
+                readonly error: {
+                    /** @enum {string} */
+                    readonly code: "invalid-request" | "unauthenticated" | "forbidden" | "not-found" | "model-not-found" | "method-not-allowed" | "too-slow" | "conflict" | "gone" | "too-large" | "unsupported-media" | "invalid-input" | "idempotency-mismatch" | "rate-limited" | "overloaded" | "unavailable" | "hold-expired" | "internal" | "engine-crashed" | "engine-failed" | "numeric-error" | "out-of-memory" | "model-unavailable" | "storage-failed" | "attempts-exhausted" | "run-too-long" | "deadline-exceeded" | "invalid-audio" | "unsafe-picture" | "node-failed";
+                    readonly detail: string;
+                } | null;
+            }[];
+        };
+        readonly ScheduleRequest: {
+            /** @description For people. */
+            readonly name: string;
+            /** @description Minute, hour, day of the month, month, day of the week. Give this or `every_s`. */
+            readonly cron?: string | undefined;
+            /** @description Of `cron`: a name of the IANA database. Default: UTC. */
+            readonly timezone?: string | undefined;
+            /** @description Seconds from run to run. */
+            readonly every_s?: number | undefined;
+            /** @description The body of `POST /v1/jobs`, without `run_at` and `delay_s`. */
+            readonly request: {
+                /** @enum {string} */
+                readonly type: "text-to-image";
+                /** @description `name` or `name@version`. Absent: the default model of the task. */
+                readonly model?: string | undefined;
+                readonly input: components["schemas"]["TextToImageInput"];
+                /**
+                 * @description Jobs of a more urgent class always run first. Absent: `standard`, or the most urgent class that the key allows if that is `bulk`.
+                 * @enum {string}
+                 */
+                readonly priority?: ("interactive" | "standard" | "bulk") | undefined;
+                /** @description Seconds from now, or from `run_at`. A job that is not finished by then ends as `expired`. */
+                readonly deadline_s?: number | undefined;
+                /**
+                 * Format: date-time
+                 * @description The job enters its queue at this time, at most 30 days ahead; until then its state is `scheduled`. A time that has passed is now.
+                 */
+                readonly run_at?: string | undefined;
+                /** @description As `run_at`, in seconds from now. Give one of the two. */
+                readonly delay_s?: number | undefined;
+                readonly webhook?: components["schemas"]["WebhookRequest"] | undefined;
+                /**
+                 * @description Your own labels, at most 32; returned unchanged.
+                 * @default {}
+                 */
+                readonly metadata?: {
+                    readonly [key: string]: string;
+                } | undefined;
+            } | {
+                /** @enum {string} */
+                readonly type: "speech-to-text";
+                /** @description `name` or `name@version`. Absent: the default model of the task. */
+                readonly model?: string | undefined;
+                readonly input: components["schemas"]["SpeechToTextInput"];
+                /**
+                 * @description Jobs of a more urgent class always run first. Absent: `standard`, or the most urgent class that the key allows if that is `bulk`.
+                 * @enum {string}
+                 */
+                readonly priority?: ("interactive" | "standard" | "bulk") | undefined;
+                /** @description Seconds from now, or from `run_at`. A job that is not finished by then ends as `expired`. */
+                readonly deadline_s?: number | undefined;
+                /**
+                 * Format: date-time
+                 * @description The job enters its queue at this time, at most 30 days ahead; until then its state is `scheduled`. A time that has passed is now.
+                 */
+                readonly run_at?: string | undefined;
+                /** @description As `run_at`, in seconds from now. Give one of the two. */
+                readonly delay_s?: number | undefined;
+                readonly webhook?: components["schemas"]["WebhookRequest"] | undefined;
+                /**
+                 * @description Your own labels, at most 32; returned unchanged.
+                 * @default {}
+                 */
+                readonly metadata?: {
+                    readonly [key: string]: string;
+                } | undefined;
+            } | {
+                /** @enum {string} */
+                readonly type: "picture-transform";
+                /** @description `name` or `name@version`. Absent: the default model of the task. */
+                readonly model?: string | undefined;
+                readonly input: components["schemas"]["PictureTransformInput"];
+                /**
+                 * @description Jobs of a more urgent class always run first. Absent: `standard`, or the most urgent class that the key allows if that is `bulk`.
+                 * @enum {string}
+                 */
+                readonly priority?: ("interactive" | "standard" | "bulk") | undefined;
+                /** @description Seconds from now, or from `run_at`. A job that is not finished by then ends as `expired`. */
+                readonly deadline_s?: number | undefined;
+                /**
+                 * Format: date-time
+                 * @description The job enters its queue at this time, at most 30 days ahead; until then its state is `scheduled`. A time that has passed is now.
+                 */
+                readonly run_at?: string | undefined;
+                /** @description As `run_at`, in seconds from now. Give one of the two. */
+                readonly delay_s?: number | undefined;
+                readonly webhook?: components["schemas"]["WebhookRequest"] | undefined;
+                /**
+                 * @description Your own labels, at most 32; returned unchanged.
+                 * @default {}
+                 */
+                readonly metadata?: {
+                    readonly [key: string]: string;
+                } | undefined;
+            } | {
+                /** @enum {string} */
+                readonly type: "text-embedding";
+                /** @description `name` or `name@version`. Absent: the default model of the task. */
+                readonly model?: string | undefined;
+                readonly input: components["schemas"]["TextEmbeddingInput"];
+                /**
+                 * @description `none`: a small request that is held for its result may run without being stored. Its job cannot be read, listed, followed or retried, and ends with the request or with the processes that carry it. Default: `stored`.
+                 * @enum {string}
+                 */
+                readonly durability?: ("stored" | "none") | undefined;
+                /**
+                 * @description Jobs of a more urgent class always run first. Absent: `standard`, or the most urgent class that the key allows if that is `bulk`.
+                 * @enum {string}
+                 */
+                readonly priority?: ("interactive" | "standard" | "bulk") | undefined;
+                /** @description Seconds from now, or from `run_at`. A job that is not finished by then ends as `expired`. */
+                readonly deadline_s?: number | undefined;
+                /**
+                 * Format: date-time
+                 * @description The job enters its queue at this time, at most 30 days ahead; until then its state is `scheduled`. A time that has passed is now.
+                 */
+                readonly run_at?: string | undefined;
+                /** @description As `run_at`, in seconds from now. Give one of the two. */
+                readonly delay_s?: number | undefined;
+                readonly webhook?: components["schemas"]["WebhookRequest"] | undefined;
+                /**
+                 * @description Your own labels, at most 32; returned unchanged.
+                 * @default {}
+                 */
+                readonly metadata?: {
+                    readonly [key: string]: string;
+                } | undefined;
+            } | {
+                /** @enum {string} */
+                readonly type: "text-classification";
+                /** @description `name` or `name@version`. Absent: the default model of the task. */
+                readonly model?: string | undefined;
+                readonly input: components["schemas"]["TextClassificationInput"];
+                /**
+                 * @description `none`: a small request that is held for its result may run without being stored. Its job cannot be read, listed, followed or retried, and ends with the request or with the processes that carry it. Default: `stored`.
+                 * @enum {string}
+                 */
+                readonly durability?: ("stored" | "none") | undefined;
+                /**
+                 * @description Jobs of a more urgent class always run first. Absent: `standard`, or the most urgent class that the key allows if that is `bulk`.
+                 * @enum {string}
+                 */
+                readonly priority?: ("interactive" | "standard" | "bulk") | undefined;
+                /** @description Seconds from now, or from `run_at`. A job that is not finished by then ends as `expired`. */
+                readonly deadline_s?: number | undefined;
+                /**
+                 * Format: date-time
+                 * @description The job enters its queue at this time, at most 30 days ahead; until then its state is `scheduled`. A time that has passed is now.
+                 */
+                readonly run_at?: string | undefined;
+                /** @description As `run_at`, in seconds from now. Give one of the two. */
+                readonly delay_s?: number | undefined;
+                readonly webhook?: components["schemas"]["WebhookRequest"] | undefined;
+                /**
+                 * @description Your own labels, at most 32; returned unchanged.
+                 * @default {}
+                 */
+                readonly metadata?: {
+                    readonly [key: string]: string;
+                } | undefined;
+            } | {
+                /** @enum {string} */
+                readonly type: "fill-mask";
+                /** @description `name` or `name@version`. Absent: the default model of the task. */
+                readonly model?: string | undefined;
+                readonly input: components["schemas"]["FillMaskInput"];
+                /**
+                 * @description `none`: a small request that is held for its result may run without being stored. Its job cannot be read, listed, followed or retried, and ends with the request or with the processes that carry it. Default: `stored`.
+                 * @enum {string}
+                 */
+                readonly durability?: ("stored" | "none") | undefined;
+                /**
+                 * @description Jobs of a more urgent class always run first. Absent: `standard`, or the most urgent class that the key allows if that is `bulk`.
+                 * @enum {string}
+                 */
+                readonly priority?: ("interactive" | "standard" | "bulk") | undefined;
+                /** @description Seconds from now, or from `run_at`. A job that is not finished by then ends as `expired`. */
+                readonly deadline_s?: number | undefined;
+                /**
+                 * Format: date-time
+                 * @description The job enters its queue at this time, at most 30 days ahead; until then its state is `scheduled`. A time that has passed is now.
+                 */
+                readonly run_at?: string | undefined;
+                /** @description As `run_at`, in seconds from now. Give one of the two. */
+                readonly delay_s?: number | undefined;
+                readonly webhook?: components["schemas"]["WebhookRequest"] | undefined;
+                /**
+                 * @description Your own labels, at most 32; returned unchanged.
+                 * @default {}
+                 */
+                readonly metadata?: {
+                    readonly [key: string]: string;
+                } | undefined;
+            } | {
+                /** @enum {string} */
+                readonly type: "token-classification";
+                /** @description `name` or `name@version`. Absent: the default model of the task. */
+                readonly model?: string | undefined;
+                readonly input: components["schemas"]["TokenClassificationInput"];
+                /**
+                 * @description `none`: a small request that is held for its result may run without being stored. Its job cannot be read, listed, followed or retried, and ends with the request or with the processes that carry it. Default: `stored`.
+                 * @enum {string}
+                 */
+                readonly durability?: ("stored" | "none") | undefined;
+                /**
+                 * @description Jobs of a more urgent class always run first. Absent: `standard`, or the most urgent class that the key allows if that is `bulk`.
+                 * @enum {string}
+                 */
+                readonly priority?: ("interactive" | "standard" | "bulk") | undefined;
+                /** @description Seconds from now, or from `run_at`. A job that is not finished by then ends as `expired`. */
+                readonly deadline_s?: number | undefined;
+                /**
+                 * Format: date-time
+                 * @description The job enters its queue at this time, at most 30 days ahead; until then its state is `scheduled`. A time that has passed is now.
+                 */
+                readonly run_at?: string | undefined;
+                /** @description As `run_at`, in seconds from now. Give one of the two. */
+                readonly delay_s?: number | undefined;
+                readonly webhook?: components["schemas"]["WebhookRequest"] | undefined;
+                /**
+                 * @description Your own labels, at most 32; returned unchanged.
+                 * @default {}
+                 */
+                readonly metadata?: {
+                    readonly [key: string]: string;
+                } | undefined;
+            } | {
+                /** @enum {string} */
+                readonly type: "speech-to-image";
+                /** @description Whisper model and diffusion model joined by `+`; either may be left out. */
+                readonly model?: string | undefined;
+                readonly input: components["schemas"]["SpeechToImageInput"];
+                /**
+                 * @description Jobs of a more urgent class always run first. Absent: `standard`, or the most urgent class that the key allows if that is `bulk`.
+                 * @enum {string}
+                 */
+                readonly priority?: ("interactive" | "standard" | "bulk") | undefined;
+                /** @description Seconds from now, or from `run_at`. A job that is not finished by then ends as `expired`. */
+                readonly deadline_s?: number | undefined;
+                /**
+                 * Format: date-time
+                 * @description The job enters its queue at this time, at most 30 days ahead; until then its state is `scheduled`. A time that has passed is now.
+                 */
+                readonly run_at?: string | undefined;
+                /** @description As `run_at`, in seconds from now. Give one of the two. */
+                readonly delay_s?: number | undefined;
+                readonly webhook?: components["schemas"]["WebhookRequest"] | undefined;
+                /**
+                 * @description Your own labels, at most 32; returned unchanged.
+                 * @default {}
+                 */
+                readonly metadata?: {
+                    readonly [key: string]: string;
+                } | undefined;
+            } | {
+                /** @enum {string} */
+                readonly type: "workflow";
+                readonly nodes: readonly components["schemas"]["WorkflowNode"][];
+                /**
+                 * @description Jobs of a more urgent class always run first. Absent: `standard`, or the most urgent class that the key allows if that is `bulk`.
+                 * @enum {string}
+                 */
+                readonly priority?: ("interactive" | "standard" | "bulk") | undefined;
+                /** @description Seconds from now, or from `run_at`. A job that is not finished by then ends as `expired`. */
+                readonly deadline_s?: number | undefined;
+                /**
+                 * Format: date-time
+                 * @description The job enters its queue at this time, at most 30 days ahead; until then its state is `scheduled`. A time that has passed is now.
+                 */
+                readonly run_at?: string | undefined;
+                /** @description As `run_at`, in seconds from now. Give one of the two. */
+                readonly delay_s?: number | undefined;
+                readonly webhook?: components["schemas"]["WebhookRequest"] | undefined;
+                /**
+                 * @description Your own labels, at most 32; returned unchanged.
+                 * @default {}
+                 */
+                readonly metadata?: {
+                    readonly [key: string]: string;
+                } | undefined;
+            };
+            /**
+             * @description Of the runs that were due while nothing could make them: none, only the last one, or all of the last 100. Default: `last`.
+             * @default last
+             * @enum {string}
+             */
+            readonly catch_up?: ("none" | "last" | "all") | undefined;
+            /**
+             * @description `skip`: no run while the job of the one before has not ended. Default: `allow`.
+             * @default allow
+             * @enum {string}
+             */
+            readonly overlap?: ("allow" | "skip") | undefined;
+            /**
+             * @description Makes no jobs. When it goes on, it makes up for nothing.
+             * @default false
+             */
+            readonly paused?: boolean | undefined;
+        };
+        readonly ScheduleList: {
+            readonly data: readonly components["schemas"]["Schedule"][];
+        };
+        readonly ScheduleChange: {
+            /** @description For people. */
+            readonly name?: string | undefined;
+            /** @description Minute, hour, day of the month, month, day of the week. Give this or `every_s`. */
+            readonly cron?: string | undefined;
+            /** @description Of `cron`: a name of the IANA database. Default: UTC. */
+            readonly timezone?: string | undefined;
+            /** @description Seconds from run to run. */
+            readonly every_s?: number | undefined;
+            /** @description The body of `POST /v1/jobs`, without `run_at` and `delay_s`. */
+            readonly request?: ({
+                /** @enum {string} */
+                readonly type: "text-to-image";
+                /** @description `name` or `name@version`. Absent: the default model of the task. */
+                readonly model?: string | undefined;
+                readonly input: components["schemas"]["TextToImageInput"];
+                /**
+                 * @description Jobs of a more urgent class always run first. Absent: `standard`, or the most urgent class that the key allows if that is `bulk`.
+                 * @enum {string}
+                 */
+                readonly priority?: ("interactive" | "standard" | "bulk") | undefined;
+                /** @description Seconds from now, or from `run_at`. A job that is not finished by then ends as `expired`. */
+                readonly deadline_s?: number | undefined;
+                /**
+                 * Format: date-time
+                 * @description The job enters its queue at this time, at most 30 days ahead; until then its state is `scheduled`. A time that has passed is now.
+                 */
+                readonly run_at?: string | undefined;
+                /** @description As `run_at`, in seconds from now. Give one of the two. */
+                readonly delay_s?: number | undefined;
+                readonly webhook?: components["schemas"]["WebhookRequest"] | undefined;
+                /**
+                 * @description Your own labels, at most 32; returned unchanged.
+                 * @default {}
+                 */
+                readonly metadata?: {
+                    readonly [key: string]: string;
+                } | undefined;
+            } | {
+                /** @enum {string} */
+                readonly type: "speech-to-text";
+                /** @description `name` or `name@version`. Absent: the default model of the task. */
+                readonly model?: string | undefined;
+                readonly input: components["schemas"]["SpeechToTextInput"];
+                /**
+                 * @description Jobs of a more urgent class always run first. Absent: `standard`, or the most urgent class that the key allows if that is `bulk`.
+                 * @enum {string}
+                 */
+                readonly priority?: ("interactive" | "standard" | "bulk") | undefined;
+                /** @description Seconds from now, or from `run_at`. A job that is not finished by then ends as `expired`. */
+                readonly deadline_s?: number | undefined;
+                /**
+                 * Format: date-time
+                 * @description The job enters its queue at this time, at most 30 days ahead; until then its state is `scheduled`. A time that has passed is now.
+                 */
+                readonly run_at?: string | undefined;
+                /** @description As `run_at`, in seconds from now. Give one of the two. */
+                readonly delay_s?: number | undefined;
+                readonly webhook?: components["schemas"]["WebhookRequest"] | undefined;
+                /**
+                 * @description Your own labels, at most 32; returned unchanged.
+                 * @default {}
+                 */
+                readonly metadata?: {
+                    readonly [key: string]: string;
+                } | undefined;
+            } | {
+                /** @enum {string} */
+                readonly type: "picture-transform";
+                /** @description `name` or `name@version`. Absent: the default model of the task. */
+                readonly model?: string | undefined;
+                readonly input: components["schemas"]["PictureTransformInput"];
+                /**
+                 * @description Jobs of a more urgent class always run first. Absent: `standard`, or the most urgent class that the key allows if that is `bulk`.
+                 * @enum {string}
+                 */
+                readonly priority?: ("interactive" | "standard" | "bulk") | undefined;
+                /** @description Seconds from now, or from `run_at`. A job that is not finished by then ends as `expired`. */
+                readonly deadline_s?: number | undefined;
+                /**
+                 * Format: date-time
+                 * @description The job enters its queue at this time, at most 30 days ahead; until then its state is `scheduled`. A time that has passed is now.
+                 */
+                readonly run_at?: string | undefined;
+                /** @description As `run_at`, in seconds from now. Give one of the two. */
+                readonly delay_s?: number | undefined;
+                readonly webhook?: components["schemas"]["WebhookRequest"] | undefined;
+                /**
+                 * @description Your own labels, at most 32; returned unchanged.
+                 * @default {}
+                 */
+                readonly metadata?: {
+                    readonly [key: string]: string;
+                } | undefined;
+            } | {
+                /** @enum {string} */
+                readonly type: "text-embedding";
+                /** @description `name` or `name@version`. Absent: the default model of the task. */
+                readonly model?: string | undefined;
+                readonly input: components["schemas"]["TextEmbeddingInput"];
+                /**
+                 * @description `none`: a small request that is held for its result may run without being stored. Its job cannot be read, listed, followed or retried, and ends with the request or with the processes that carry it. Default: `stored`.
+                 * @enum {string}
+                 */
+                readonly durability?: ("stored" | "none") | undefined;
+                /**
+                 * @description Jobs of a more urgent class always run first. Absent: `standard`, or the most urgent class that the key allows if that is `bulk`.
+                 * @enum {string}
+                 */
+                readonly priority?: ("interactive" | "standard" | "bulk") | undefined;
+                /** @description Seconds from now, or from `run_at`. A job that is not finished by then ends as `expired`. */
+                readonly deadline_s?: number | undefined;
+                /**
+                 * Format: date-time
+                 * @description The job enters its queue at this time, at most 30 days ahead; until then its state is `scheduled`. A time that has passed is now.
+                 */
+                readonly run_at?: string | undefined;
+                /** @description As `run_at`, in seconds from now. Give one of the two. */
+                readonly delay_s?: number | undefined;
+                readonly webhook?: components["schemas"]["WebhookRequest"] | undefined;
+                /**
+                 * @description Your own labels, at most 32; returned unchanged.
+                 * @default {}
+                 */
+                readonly metadata?: {
+                    readonly [key: string]: string;
+                } | undefined;
+            } | {
+                /** @enum {string} */
+                readonly type: "text-classification";
+                /** @description `name` or `name@version`. Absent: the default model of the task. */
+                readonly model?: string | undefined;
+                readonly input: components["schemas"]["TextClassificationInput"];
+                /**
+                 * @description `none`: a small request that is held for its result may run without being stored. Its job cannot be read, listed, followed or retried, and ends with the request or with the processes that carry it. Default: `stored`.
+                 * @enum {string}
+                 */
+                readonly durability?: ("stored" | "none") | undefined;
+                /**
+                 * @description Jobs of a more urgent class always run first. Absent: `standard`, or the most urgent class that the key allows if that is `bulk`.
+                 * @enum {string}
+                 */
+                readonly priority?: ("interactive" | "standard" | "bulk") | undefined;
+                /** @description Seconds from now, or from `run_at`. A job that is not finished by then ends as `expired`. */
+                readonly deadline_s?: number | undefined;
+                /**
+                 * Format: date-time
+                 * @description The job enters its queue at this time, at most 30 days ahead; until then its state is `scheduled`. A time that has passed is now.
+                 */
+                readonly run_at?: string | undefined;
+                /** @description As `run_at`, in seconds from now. Give one of the two. */
+                readonly delay_s?: number | undefined;
+                readonly webhook?: components["schemas"]["WebhookRequest"] | undefined;
+                /**
+                 * @description Your own labels, at most 32; returned unchanged.
+                 * @default {}
+                 */
+                readonly metadata?: {
+                    readonly [key: string]: string;
+                } | undefined;
+            } | {
+                /** @enum {string} */
+                readonly type: "fill-mask";
+                /** @description `name` or `name@version`. Absent: the default model of the task. */
+                readonly model?: string | undefined;
+                readonly input: components["schemas"]["FillMaskInput"];
+                /**
+                 * @description `none`: a small request that is held for its result may run without being stored. Its job cannot be read, listed, followed or retried, and ends with the request or with the processes that carry it. Default: `stored`.
+                 * @enum {string}
+                 */
+                readonly durability?: ("stored" | "none") | undefined;
+                /**
+                 * @description Jobs of a more urgent class always run first. Absent: `standard`, or the most urgent class that the key allows if that is `bulk`.
+                 * @enum {string}
+                 */
+                readonly priority?: ("interactive" | "standard" | "bulk") | undefined;
+                /** @description Seconds from now, or from `run_at`. A job that is not finished by then ends as `expired`. */
+                readonly deadline_s?: number | undefined;
+                /**
+                 * Format: date-time
+                 * @description The job enters its queue at this time, at most 30 days ahead; until then its state is `scheduled`. A time that has passed is now.
+                 */
+                readonly run_at?: string | undefined;
+                /** @description As `run_at`, in seconds from now. Give one of the two. */
+                readonly delay_s?: number | undefined;
+                readonly webhook?: components["schemas"]["WebhookRequest"] | undefined;
+                /**
+                 * @description Your own labels, at most 32; returned unchanged.
+                 * @default {}
+                 */
+                readonly metadata?: {
+                    readonly [key: string]: string;
+                } | undefined;
+            } | {
+                /** @enum {string} */
+                readonly type: "token-classification";
+                /** @description `name` or `name@version`. Absent: the default model of the task. */
+                readonly model?: string | undefined;
+                readonly input: components["schemas"]["TokenClassificationInput"];
+                /**
+                 * @description `none`: a small request that is held for its result may run without being stored. Its job cannot be read, listed, followed or retried, and ends with the request or with the processes that carry it. Default: `stored`.
+                 * @enum {string}
+                 */
+                readonly durability?: ("stored" | "none") | undefined;
+                /**
+                 * @description Jobs of a more urgent class always run first. Absent: `standard`, or the most urgent class that the key allows if that is `bulk`.
+                 * @enum {string}
+                 */
+                readonly priority?: ("interactive" | "standard" | "bulk") | undefined;
+                /** @description Seconds from now, or from `run_at`. A job that is not finished by then ends as `expired`. */
+                readonly deadline_s?: number | undefined;
+                /**
+                 * Format: date-time
+                 * @description The job enters its queue at this time, at most 30 days ahead; until then its state is `scheduled`. A time that has passed is now.
+                 */
+                readonly run_at?: string | undefined;
+                /** @description As `run_at`, in seconds from now. Give one of the two. */
+                readonly delay_s?: number | undefined;
+                readonly webhook?: components["schemas"]["WebhookRequest"] | undefined;
+                /**
+                 * @description Your own labels, at most 32; returned unchanged.
+                 * @default {}
+                 */
+                readonly metadata?: {
+                    readonly [key: string]: string;
+                } | undefined;
+            } | {
+                /** @enum {string} */
+                readonly type: "speech-to-image";
+                /** @description Whisper model and diffusion model joined by `+`; either may be left out. */
+                readonly model?: string | undefined;
+                readonly input: components["schemas"]["SpeechToImageInput"];
+                /**
+                 * @description Jobs of a more urgent class always run first. Absent: `standard`, or the most urgent class that the key allows if that is `bulk`.
+                 * @enum {string}
+                 */
+                readonly priority?: ("interactive" | "standard" | "bulk") | undefined;
+                /** @description Seconds from now, or from `run_at`. A job that is not finished by then ends as `expired`. */
+                readonly deadline_s?: number | undefined;
+                /**
+                 * Format: date-time
+                 * @description The job enters its queue at this time, at most 30 days ahead; until then its state is `scheduled`. A time that has passed is now.
+                 */
+                readonly run_at?: string | undefined;
+                /** @description As `run_at`, in seconds from now. Give one of the two. */
+                readonly delay_s?: number | undefined;
+                readonly webhook?: components["schemas"]["WebhookRequest"] | undefined;
+                /**
+                 * @description Your own labels, at most 32; returned unchanged.
+                 * @default {}
+                 */
+                readonly metadata?: {
+                    readonly [key: string]: string;
+                } | undefined;
+            } | {
+                /** @enum {string} */
+                readonly type: "workflow";
+                readonly nodes: readonly components["schemas"]["WorkflowNode"][];
+                /**
+                 * @description Jobs of a more urgent class always run first. Absent: `standard`, or the most urgent class that the key allows if that is `bulk`.
+                 * @enum {string}
+                 */
+                readonly priority?: ("interactive" | "standard" | "bulk") | undefined;
+                /** @description Seconds from now, or from `run_at`. A job that is not finished by then ends as `expired`. */
+                readonly deadline_s?: number | undefined;
+                /**
+                 * Format: date-time
+                 * @description The job enters its queue at this time, at most 30 days ahead; until then its state is `scheduled`. A time that has passed is now.
+                 */
+                readonly run_at?: string | undefined;
+                /** @description As `run_at`, in seconds from now. Give one of the two. */
+                readonly delay_s?: number | undefined;
+                readonly webhook?: components["schemas"]["WebhookRequest"] | undefined;
+                /**
+                 * @description Your own labels, at most 32; returned unchanged.
+                 * @default {}
+                 */
+                readonly metadata?: {
+                    readonly [key: string]: string;
+                } | undefined;
+            }) | undefined;
+            /**
+             * @description Of the runs that were due while nothing could make them: none, only the last one, or all of the last 100. Default: `last`.
+             * @enum {string}
+             */
+            readonly catch_up?: ("none" | "last" | "all") | undefined;
+            /**
+             * @description `skip`: no run while the job of the one before has not ended. Default: `allow`.
+             * @enum {string}
+             */
+            readonly overlap?: ("allow" | "skip") | undefined;
+            /** @description Makes no jobs. When it goes on, it makes up for nothing. */
+            readonly paused?: boolean | undefined;
         };
         readonly Model: {
             readonly id: string;
@@ -4582,6 +5272,463 @@ export interface operations {
                 };
             };
             /** @description The result could not be stored (`storage-failed`), Temporarily unavailable (`unavailable`) */
+            readonly 503: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    readonly listSchedules: {
+        readonly parameters: {
+            readonly query?: never;
+            readonly header?: never;
+            readonly path?: never;
+            readonly cookie?: never;
+        };
+        readonly requestBody?: never;
+        readonly responses: {
+            /** @description All of them. */
+            readonly 200: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/json": components["schemas"]["ScheduleList"];
+                };
+            };
+            /** @description Invalid request (`invalid-request`) */
+            readonly 400: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not authenticated (`unauthenticated`) */
+            readonly 401: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not allowed (`forbidden`) */
+            readonly 403: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Internal error (`internal`) */
+            readonly 500: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Temporarily unavailable (`unavailable`) */
+            readonly 503: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    readonly createSchedule: {
+        readonly parameters: {
+            readonly query?: never;
+            readonly header?: never;
+            readonly path?: never;
+            readonly cookie?: never;
+        };
+        readonly requestBody: {
+            readonly content: {
+                readonly "application/json": components["schemas"]["ScheduleRequest"];
+            };
+        };
+        readonly responses: {
+            /** @description The schedule. */
+            readonly 201: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/json": components["schemas"]["Schedule"];
+                };
+            };
+            /** @description Invalid request (`invalid-request`) */
+            readonly 400: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not authenticated (`unauthenticated`) */
+            readonly 401: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not allowed (`forbidden`) */
+            readonly 403: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Upload too slow (`too-slow`) */
+            readonly 408: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too large (`too-large`) */
+            readonly 413: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unsupported media type (`unsupported-media`) */
+            readonly 415: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Invalid input (`invalid-input`) */
+            readonly 422: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too many requests (`rate-limited`) */
+            readonly 429: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Internal error (`internal`) */
+            readonly 500: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Overloaded (`overloaded`), Temporarily unavailable (`unavailable`) */
+            readonly 503: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    readonly getSchedule: {
+        readonly parameters: {
+            readonly query?: never;
+            readonly header?: never;
+            readonly path: {
+                /** @description The id of the schedule. */
+                readonly id: string;
+            };
+            readonly cookie?: never;
+        };
+        readonly requestBody?: never;
+        readonly responses: {
+            /** @description The schedule. */
+            readonly 200: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/json": components["schemas"]["Schedule"];
+                };
+            };
+            /** @description Invalid request (`invalid-request`) */
+            readonly 400: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not authenticated (`unauthenticated`) */
+            readonly 401: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not allowed (`forbidden`) */
+            readonly 403: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found (`not-found`) */
+            readonly 404: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Internal error (`internal`) */
+            readonly 500: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Temporarily unavailable (`unavailable`) */
+            readonly 503: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    readonly deleteSchedule: {
+        readonly parameters: {
+            readonly query?: never;
+            readonly header?: never;
+            readonly path: {
+                /** @description The id of the schedule. */
+                readonly id: string;
+            };
+            readonly cookie?: never;
+        };
+        readonly requestBody?: never;
+        readonly responses: {
+            /** @description It makes no more jobs. */
+            readonly 204: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Invalid request (`invalid-request`) */
+            readonly 400: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not authenticated (`unauthenticated`) */
+            readonly 401: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not allowed (`forbidden`) */
+            readonly 403: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found (`not-found`) */
+            readonly 404: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too large (`too-large`) */
+            readonly 413: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Internal error (`internal`) */
+            readonly 500: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Temporarily unavailable (`unavailable`) */
+            readonly 503: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    readonly changeSchedule: {
+        readonly parameters: {
+            readonly query?: never;
+            readonly header?: never;
+            readonly path: {
+                /** @description The id of the schedule. */
+                readonly id: string;
+            };
+            readonly cookie?: never;
+        };
+        readonly requestBody: {
+            readonly content: {
+                readonly "application/json": components["schemas"]["ScheduleChange"];
+            };
+        };
+        readonly responses: {
+            /** @description The schedule. */
+            readonly 200: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/json": components["schemas"]["Schedule"];
+                };
+            };
+            /** @description Invalid request (`invalid-request`) */
+            readonly 400: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not authenticated (`unauthenticated`) */
+            readonly 401: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not allowed (`forbidden`) */
+            readonly 403: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found (`not-found`) */
+            readonly 404: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Upload too slow (`too-slow`) */
+            readonly 408: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too large (`too-large`) */
+            readonly 413: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unsupported media type (`unsupported-media`) */
+            readonly 415: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Invalid input (`invalid-input`) */
+            readonly 422: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Internal error (`internal`) */
+            readonly 500: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Overloaded (`overloaded`), Temporarily unavailable (`unavailable`) */
             readonly 503: {
                 headers: {
                     readonly [name: string]: unknown;

@@ -29,11 +29,13 @@ export {
   type JobId,
   JobIdSchema,
   jobIdOfLine,
+  jobIdOfTick,
   type LeaseToken,
   newBatchId,
   newFileId,
   newJobId,
   newLeaseToken,
+  newScheduleId,
   newWorkerId,
   type ObjectKey,
   outputFolder,
@@ -125,6 +127,7 @@ export {
 } from './contracts/rollouts/evidence.ts';
 export * from './contracts/safety.ts';
 export * from './contracts/scale.ts';
+export * from './contracts/schedule.ts';
 export * from './contracts/speech-to-text.ts';
 export * from './contracts/text.ts';
 export * from './contracts/text-output.ts';

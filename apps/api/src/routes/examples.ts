@@ -1,4 +1,5 @@
 /** Examples in the OpenAPI document; test/api/openapi.test.ts checks them against their schemas. */
+import type { z } from '@hono/zod-openapi';
 import {
   type ApiKey,
   type AuditEntry,
@@ -9,6 +10,7 @@ import {
   type JobRequest,
   type KeyRequest,
   type NewApiKey,
+  type ScheduleSchema,
 } from '@lehr/shared';
 
 const ID = 'job_01jd3v9s6w0000000000000000';
@@ -246,4 +248,36 @@ export const AUDIT_ENTRY: AuditEntry = {
   target: '4fZk09Qa',
   address: '10.0.0.7',
   changes: { limits: { max_jobs: 500 } },
+};
+
+export const SCHEDULE_REQUEST = {
+  name: 'picture of the day',
+  cron: '30 2 * * *',
+  timezone: 'Europe/Berlin',
+  request: { type: 'text-to-image' as const, input: { prompt: 'a red circle on a blue background' } },
+};
+
+export const SCHEDULE_CHANGE = { paused: true };
+
+export const SCHEDULE: z.input<typeof ScheduleSchema> = {
+  id: 'schedule_01jd3v9s6w0000000000000000',
+  object: 'schedule',
+  name: SCHEDULE_REQUEST.name,
+  cron: SCHEDULE_REQUEST.cron,
+  timezone: SCHEDULE_REQUEST.timezone,
+  every_s: null,
+  request: { ...SCHEDULE_REQUEST.request, metadata: {} },
+  catch_up: 'last',
+  overlap: 'allow',
+  status: 'active',
+  created_at: '2026-11-20T08:00:00.000Z',
+  next_runs: ['2026-11-21T01:30:00.000Z', '2026-11-22T01:30:00.000Z'],
+  last_runs: [
+    {
+      at: '2026-11-20T01:30:00.000Z',
+      job: 'job_01jd3v9s6w0000000000000000',
+      status: 'succeeded',
+      error: null,
+    },
+  ],
 };

@@ -33,6 +33,7 @@ import {
 } from './rollouts/change.ts';
 import { deployVersion } from './rollouts/deploy.ts';
 import { listRollouts } from './rollouts/list.ts';
+import { createSchedule, deleteSchedule, listSchedules, pauseSchedule, resumeSchedule } from './schedules.ts';
 import { submit } from './submit.ts';
 import { transcribe } from './transcribe.ts';
 import { transform } from './transform.ts';
@@ -51,6 +52,11 @@ export const COMMANDS: readonly Command[] = [
   // Before `jobs`, and the commands of models before `models`: the first command whose name matches runs.
   retryJobs,
   jobs,
+  createSchedule,
+  pauseSchedule,
+  resumeSchedule,
+  deleteSchedule,
+  listSchedules,
   cancel,
   batch,
   batchResults,

@@ -53,6 +53,12 @@ export function jobIdOfLine(batch: BatchId, line: number, at: number): JobId {
   return `job_${encodeTime(at).toLowerCase()}${number}${digitsOf(batch, NAME_DIGITS)}` as JobId;
 }
 
+export const newScheduleId = (): string => `schedule_${nextUlid().toLowerCase()}`;
+
+/** The id of the job of a schedule at one of its times: the same in every process, so that no time has two jobs. */
+export const jobIdOfTick = (schedule: string, at: number): JobId =>
+  `job_${encodeTime(at).toLowerCase()}${digitsOf(`${schedule} ${at}`, LINE_DIGITS + NAME_DIGITS)}` as JobId;
+
 /** An id of a file that is a function of the batch. */
 export const fileIdOfBatch = (batch: BatchId, name: string): FileId =>
   `file_${encodeTime(timeOfId(batch)).toLowerCase()}${digitsOf(`${batch} ${name}`, LINE_DIGITS + NAME_DIGITS)}` as FileId;

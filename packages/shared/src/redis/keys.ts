@@ -79,6 +79,11 @@ export interface Keys {
   /** Ids of a tenant's batches, in order of id; and of those that have not ended. */
   batchesOf(tenant: TenantId): string;
   openBatchesOf(tenant: TenantId): string;
+  /** A schedule; the last runs of it, newest first; ids of those that make jobs, by when they are due; ids of a tenant's. */
+  schedule(id: string): string;
+  scheduleRuns(id: string): string;
+  readonly schedulesDue: string;
+  schedulesOf(tenant: TenantId): string;
   /** Facts about an uploaded file. */
   file(tenant: TenantId, id: FileId): string;
   /** Ids of a tenant's files with a purpose, or with this one, by when they were made. */
@@ -207,6 +212,7 @@ export function keysOf(namespace: string): Keys {
     fairTags: (queue, priority) => `${prefix}:fair:${queue}:${priority}`,
     ...requestKeys(prefix),
     ...batchKeys(prefix),
+    ...scheduleKeys(prefix),
     ...fileKeys(prefix),
     apiKey: (id) => `${prefix}:key:${id}`,
     apiKeys: `${prefix}:keys`,
@@ -283,6 +289,15 @@ const jobKeys = (prefix: string): JobKeys => ({
   endedOf: (tenant, state) => `${prefix}:jobs:${tenant}:${state}`,
   labelledOf: (tenant, digest) => `${prefix}:labelled:${tenant}:${digest}`,
   failed: `${prefix}:failed`,
+});
+
+const scheduleKeys = (
+  prefix: string,
+): Pick<Keys, 'schedule' | 'scheduleRuns' | 'schedulesDue' | 'schedulesOf'> => ({
+  schedule: (id) => `${prefix}:schedule:${id}`,
+  scheduleRuns: (id) => `${prefix}:schedule-runs:${id}`,
+  schedulesDue: `${prefix}:schedules-due`,
+  schedulesOf: (tenant) => `${prefix}:schedules-of:${tenant}`,
 });
 
 type RequestKeys = Pick<

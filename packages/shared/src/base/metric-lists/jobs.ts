@@ -58,6 +58,13 @@ export const JOB_METRICS = {
     apps: ['api'],
     labels: ['pool'],
   },
+  scheduleRuns: {
+    name: 'lehr_schedule_runs_total',
+    kind: 'counter',
+    help: 'Runs of schedules, by what came of them: a job (made), or none because it was refused, skipped or missed.',
+    apps: ['api'],
+    labels: ['outcome'],
+  },
   batchesEnded: {
     name: 'lehr_batches_ended_total',
     kind: 'counter',
