@@ -1,4 +1,5 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { afterAll, beforeAll, expect, test, vi } from 'vitest';
+import { DEFAULT_TENANT } from '../../packages/shared/src/index.ts';
 import { type ApiWorld, apiWorld, problemOf } from '../support/api-world.ts';
 import { keyHolder } from '../support/key-holder.ts';
 import { startRedis, type TestRedis } from '../support/redis.ts';
@@ -72,4 +73,19 @@ test('Uploads of one tenant that never end leave room for the uploads of other t
   const statuses = (await Promise.all(slow)).map(({ status }) => status);
   expect(new Set(statuses)).toEqual(new Set([503, 400]));
   expect((await upload({ ...world, ask }, 'audio/wav')).status).toBe(201);
+});
+
+test('A large file of lines whose upload breaks off leaves nothing in the store, and counts as nothing', async () => {
+  const world = await apiWorld(server.url);
+  const { ask, parts } = world;
+  const head = '--x\r\ncontent-disposition: form-data; name="file"; filename="a.jsonl"\r\n\r\n';
+  const headers = { 'content-type': 'multipart/form-data; boundary=x' };
+  const puts = vi.spyOn(parts.store, 'put');
+  const response = await ask('POST', '/v1/files', head + '{"a": 1}\n'.repeat(400_000), { headers });
+  expect(response.status).toBe(400);
+  expect(puts).toHaveBeenCalled();
+  const left: string[] = [];
+  for await (const key of parts.store.list('in/')) left.push(key);
+  expect(left).toEqual([]);
+  expect(await parts.storage.usage(DEFAULT_TENANT)).toEqual({ stored_mb: 0, uploaded_mb: 0 });
 });
