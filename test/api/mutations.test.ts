@@ -2,6 +2,7 @@
  * Ten thousand requests that are almost valid, over every route of the OpenAPI document. What it finds is printed with the
  * seed that finds it again.
  */
+import { readFile } from 'node:fs/promises';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { afterAll, beforeAll, expect, test } from 'vitest';
@@ -17,6 +18,7 @@ import {
   operationsOf,
   requestOf,
 } from '../support/openapi.ts';
+import { flatPicture } from '../support/picture-file.ts';
 import { Random } from '../support/random.ts';
 import { startRedis, type TestRedis } from '../support/redis.ts';
 
@@ -33,6 +35,11 @@ const LISTENER = `
   - name: listener
     task: whisper
     versions: [{ version: "1", path: listener }]
+  - name: larger
+    task: transform
+    result: picture
+    scale: 4
+    versions: [{ version: "1", path: larger }]
   - name: reader
     task: text
     tasks: [text-embedding, text-classification, fill-mask, token-classification]
@@ -54,7 +61,7 @@ function heapBytes(): number {
 }
 
 /** Parameters of things that exist, by path, so that requests pass the first check; other parameters are random. */
-type Known = Readonly<Record<string, readonly Readonly<Record<string, string>>[]>>;
+type Known = Readonly<Record<string, readonly Readonly<Record<string, unknown>>[]>>;
 
 async function knownOf(world: ApiWorld): Promise<Known> {
   const posted = [await world.post(), await world.post(), await world.post({}, { metadata: { a: 'b' } })];
@@ -98,8 +105,21 @@ async function knownOf(world: ApiWorld): Promise<Known> {
       model,
     })),
     '/hf-inference/models/{model}': [{ model: 'reader' }, { model: 'some/Reader' }],
+    ...(await pictureFields()),
     '/v1/audio/transcriptions': [{ model: 'listener' }],
     '/v1/audio/translations': [{ model: 'listener' }],
+  };
+}
+
+/** Of calls that need a picture; what is sampled is none. */
+async function pictureFields(): Promise<Known> {
+  const file = await readFile(await flatPicture('#c83264'));
+  const text = file.toString('base64');
+  return {
+    '/v1/images/edits': [{ image: new Blob([file], { type: 'image/png' }), model: 'tiny' }],
+    '/v1/images/variations': [{ image: new Blob([file], { type: 'image/png' }), model: 'tiny' }],
+    '/sdapi/v1/img2img': [{ body: { init_images: [text], prompt: 'a circle', width: 64, height: 64 } }],
+    '/sdapi/v1/extra-single-image': [{ image: text, upscaler_1: 'larger' }],
   };
 }
 

@@ -83,13 +83,14 @@ export function operationsOf({ paths }: OpenApiDocument): Operation[] {
 }
 
 /**
- * A request that the document allows. `given` sets parameters and body fields; `optional` is the share of optional parameters.
+ * A request that the document allows. `given` sets parameters and body fields, or the whole `body`; `optional` is the share of optional
+ * parameters.
  */
 export function draftOf(
   document: OpenApiDocument,
   operation: Operation,
   random: Random,
-  given: Readonly<Record<string, string>> = {},
+  given: Readonly<Record<string, unknown>> = {},
   optional = 0.5,
 ): Draft {
   const draft = { path: {}, query: {}, headers: {} } as Record<string, Record<string, string>>;
@@ -106,12 +107,16 @@ export function draftOf(
   }
   const types = Object.keys(operation.contents);
   const type = types.length > 0 ? random.pick(types) : undefined;
-  const body = type && { type, value: withGiven(bodyOf(document, operation.contents[type], random), given) };
+  const body = type && {
+    type,
+    value:
+      structuredClone(given.body) ?? withGiven(bodyOf(document, operation.contents[type], random), given),
+  };
   return { operation, ...draft, ...(body && { body }) } as unknown as Draft;
 }
 
 /** Sets the given values on the top-level fields that exist. */
-function withGiven(value: unknown, given: Readonly<Record<string, string>>): unknown {
+function withGiven(value: unknown, given: Readonly<Record<string, unknown>>): unknown {
   if (typeof value !== 'object' || value === null || Array.isArray(value)) return value;
   return { ...value, ...Object.fromEntries(Object.entries(given).filter(([name]) => name in value)) };
 }
@@ -219,6 +224,10 @@ function formOf(value: unknown): FormData {
   const form = new FormData();
   for (const [name, field] of Object.entries(Object(value) as Record<string, unknown>)) {
     for (const each of [field].flat()) {
+      if (each instanceof Blob) {
+        form.append(name, each, 'a.png');
+        continue;
+      }
       const text = typeof each === 'object' ? JSON.stringify(each) : String(each);
       if (name === 'file' || name === 'content') form.append(name, new Blob([text]), 'a.wav');
       else form.append(name, text);
