@@ -41,6 +41,9 @@ test('A caller finds its own jobs by label, time and words, newest first, over H
   expect(
     await list('metadata[customer]=42&status=queued&limit=1&created_after=2020-01-01T01:00:00%2B01:00'),
   ).toEqual([blue]);
+  expect(await list('metadata[__proto__]=42')).toEqual([]);
+  expect(await list('created_before=1960-01-01T00:00:00Z')).toEqual([]);
+  expect(await list('created_after=0001-01-01T00:00:00Z&text=RED FOX')).toEqual([red]);
 
   const lehr = new Lehr({ url: api.url, apiKey: api.key });
   const found = [];

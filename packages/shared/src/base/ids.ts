@@ -81,7 +81,7 @@ export const JobIdSchema = z.custom<JobId>(
 export const DEFAULT_TENANT = 'default' as TenantId;
 
 /** Less than the id of every job that was made at `ms` (Unix) or later. It is no id. */
-export const firstJobIdAt = (ms: number): string => `job_${encodeTime(ms).toLowerCase()}`;
+export const firstJobIdAt = (ms: number): string => `job_${encodeTime(Math.max(0, ms)).toLowerCase()}`;
 
 /** When the id of a job or file was made, Unix ms. */
 export const timeOfId = (id: string): number => decodeTime(id.slice(id.indexOf('_') + 1).toUpperCase());

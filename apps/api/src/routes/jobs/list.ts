@@ -91,13 +91,15 @@ function filterOf({
   created_before,
   ...others
 }: Query) {
-  const metadata: Record<string, string> = {};
+  const labels: [string, string][] = [];
   for (const [name, value] of Object.entries(others)) {
     const label = METADATA.exec(name)?.[1];
     if (label === undefined || typeof value !== 'string')
       throw refusal('invalid-request', [{ pointer: `?${name}`, detail: 'is not a known field' }]);
-    metadata[label] = value;
+    labels.push([label, value]);
   }
+  // A label may have any name, and `__proto__` cannot be assigned.
+  const metadata = Object.fromEntries(labels);
   const filter = { limit, status, type, model, cursor, text, metadata };
   return { ...filter, after: msOf(created_after), before: msOf(created_before) };
 }
