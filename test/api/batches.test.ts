@@ -171,7 +171,9 @@ test('A file that was uploaded is read, and one with bad lines fails with the nu
   world.feed();
   const upload = async (lines: readonly object[]): Promise<string> => {
     const form = new FormData();
-    form.append('content', new Blob([lines.map((line) => JSON.stringify(line)).join('\n')]), 'lines.jsonl');
+    // As editors of Windows write it.
+    const text = `\uFEFF${lines.map((line) => JSON.stringify(line)).join('\r\n')}`;
+    form.append('content', new Blob([text]), 'lines.jsonl');
     const headers = { authorization: 'Bearer lehr_test_key_0123456789' };
     const response = await world.app.request('/v1/files', { method: 'POST', headers, body: form });
     return ((await response.json()) as { id: string }).id;

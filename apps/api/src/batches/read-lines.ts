@@ -31,8 +31,10 @@ export async function* linesOfFile(
   let number = 0;
   for await (const text of textLines(body)) {
     number += 1;
-    if (text.trim() === '') continue;
-    const read = readLine(text, endpoint, known);
+    // `trim` also removes the mark of byte order with which some editors begin a file.
+    const trimmed = text.trim();
+    if (trimmed === '') continue;
+    const read = readLine(trimmed, endpoint, known);
     if (!('code' in read)) {
       if (known.size > most)
         throw new BadLines([
