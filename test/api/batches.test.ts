@@ -297,3 +297,24 @@ test('Two feeders of one batch, and one that takes over from the middle of a sli
   );
   expect(await redis.zcard(keys.jobsOf('default' as never))).toBe(0);
 });
+
+test('A line whose job has ended and was deleted is not run again when the batch goes on', async () => {
+  const world = await batchWorld();
+  const { redis, keys } = world.parts;
+  const holder = await keyHolder(world, 'acme', { limits: { max_jobs: 20 } });
+  const requests = Array.from({ length: 30 }, (_, i) => picture(`p${i}`));
+  const { id } = await create(holder, { requests });
+  const stop = world.feed();
+  await expect.poll(() => redis.zcard(keys.live)).toBe(10);
+  await stop();
+  const [deleted] = await redis.zrange(keys.live, '0', '0');
+  const first = await work(world, 10);
+  expect((await holder.ask('DELETE', `/v1/jobs/${deleted}`)).status).toBe(204);
+  await redis.zadd(keys.batchesDue, 0, id);
+  world.feed();
+  const prompts = [...first, ...(await work(world, 20))];
+  expect(new Set(prompts).size).toBe(30);
+  const done = await ended(holder, id);
+  expect(done.request_counts).toEqual({ total: 30, completed: 30, failed: 0 });
+  expect(await answers(holder, done.output_file_id)).toHaveLength(29);
+});

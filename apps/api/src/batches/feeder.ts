@@ -182,13 +182,13 @@ async function submitSlice(
   const refused = await batches.refused(id, next);
   for (let sent = batch.sent; sent < lines.length; ) {
     const chunk = lines.slice(sent, sent + LINES_AT_ONCE);
-    await Promise.all(
-      chunk.map(async (line, i) => {
-        const error = await submitLine(parts, caller, batch, line, at);
-        if (error) refused[sent + i] = error;
-      }),
-    );
-    sent += chunk.length;
+    // All have their answers before this turn ends: no job is made while the next one decides what has become of the slice.
+    const results = await Promise.allSettled(chunk.map((line) => submitLine(parts, caller, batch, line, at)));
+    const waiting = results.findIndex(({ status }) => status === 'rejected');
+    const done = waiting === -1 ? chunk.length : waiting;
+    for (const [i, result] of results.slice(0, done).entries())
+      if (result.status === 'fulfilled' && result.value) refused[sent + i] = result.value;
+    sent += done;
     const isLast = sent === lines.length;
     const jobs = lines.length - Object.keys(refused).length;
     await batches.write(id, {
@@ -196,6 +196,7 @@ async function submitSlice(
       ...(isLast ? { [`jobs:${next}`]: jobs, next: next + 1, sent: 0 } : { sent }),
       ...(batch.in_progress_at === undefined && { in_progress_at: await batches.now() }),
     });
+    if (waiting !== -1) throw (results[waiting] as PromiseRejectedResult).reason;
     if (clock.monotonic() > endsAt) return;
   }
 }
