@@ -65,6 +65,7 @@ const ACTIVITY = ActivitySchema.parse({
         task: 'diffusion',
         model: MODELS[0],
         size: { width: 128, height: 128 },
+        paused: false,
         jobs: { interactive: 3, standard: 9, bulk: 22 },
         next: Array.from({ length: 32 }, (_, i) => ({
           priority: i < 3 ? 'interactive' : i < 12 ? 'standard' : 'bulk',
