@@ -201,6 +201,7 @@ const QUEUES = QueueListSchema.parse({
     model,
     workers: i === 1 ? 1 : 2,
     breaker: i === 0 ? 'partly-open' : 'closed',
+    paused: false,
     problem: null,
     can_load: 0,
     load_ms: { open: 2_100, 'warm-up': 900 },
