@@ -315,6 +315,35 @@ test('A line whose job has ended and was deleted is not run again when the batch
   const prompts = [...first, ...(await work(world, 20))];
   expect(new Set(prompts).size).toBe(30);
   const done = await ended(holder, id);
-  expect(done.request_counts).toEqual({ total: 30, completed: 30, failed: 0 });
+  // What is in neither file would be lost without a word.
+  expect(done.request_counts).toEqual({ total: 30, completed: 29, failed: 1 });
   expect(await answers(holder, done.output_file_id)).toHaveLength(29);
+  expect(await answers(holder, done.error_file_id)).toMatchObject([
+    { error: { code: 'gone', message: 'The job of this line was deleted.' } },
+  ]);
+});
+
+test('A line at which the server fails every time fails alone after some tries, and the batch goes on', async () => {
+  const world = await batchWorld();
+  const { redis, keys, batchEndpoints } = world.parts;
+  const own = batchEndpoints['/v1/jobs'];
+  if (!own) throw new Error('no endpoint');
+  const requestOf: typeof own.requestOf = (body, caller) => {
+    if (JSON.stringify(body).includes('bad')) throw new TypeError('a fault of the server');
+    return own.requestOf(body, caller);
+  };
+  const { id } = await create(world, { requests: ['one', 'bad', 'two'].map((prompt) => picture(prompt)) });
+  whenDone(
+    feedBatches({ ...world.parts, batchEndpoints: { ...batchEndpoints, '/v1/jobs': { ...own, requestOf } } }),
+  );
+  const waiting = async () => {
+    // Without the waits between its tries.
+    await redis.zadd(keys.batchesDue, 'XX', 0, id);
+    return redis.zcard(keys.live);
+  };
+  await expect.poll(waiting, { timeout: 20_000 }).toBe(2);
+  await work(world, 2);
+  const done = await ended(world, id);
+  expect(done.request_counts).toEqual({ total: 3, completed: 2, failed: 1 });
+  expect(await answers(world, done.error_file_id)).toMatchObject([{ custom_id: 'line-2' }]);
 });

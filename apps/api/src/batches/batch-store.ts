@@ -78,6 +78,10 @@ const BatchRecordSchema = z.object({
   collected: number.default(0),
   completed: number.default(0),
   failed: number.default(0),
+  /** Lines of collected slices whose answers are in the output. */
+  written: number.default(0),
+  /** Turns in a row that an error of the server has ended. */
+  stalls: number.default(0),
 });
 export type BatchRecord = z.output<typeof BatchRecordSchema> & {
   /** Slices that have begun and are not collected. */
@@ -233,9 +237,14 @@ export class BatchStore {
     return JSON.parse((await this.#redis.hget(this.#keys.batch(id), `bad:${slice}`)) ?? '{}');
   }
 
-  /** False when it was closed before. */
-  async closeSlice(id: BatchId, slice: number, withoutJob: number): Promise<boolean> {
-    return (await this.#close.run([this.#keys.batch(id)], [slice, withoutJob])) === 1;
+  /** False when it was closed before. `written` is of its lines those that succeeded. */
+  async closeSlice(id: BatchId, slice: number, withoutJob: number, written: number): Promise<boolean> {
+    return (await this.#close.run([this.#keys.batch(id)], [slice, withoutJob, written])) === 1;
+  }
+
+  /** A turn was ended by an error of the server. */
+  async noteStall(id: BatchId): Promise<void> {
+    await this.#redis.hincrby(this.#keys.batch(id), 'stalls', 1);
   }
 
   /** Asks for an end. False when the batch has ended, or ends already. */

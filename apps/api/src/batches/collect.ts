@@ -19,7 +19,7 @@ export interface CollectParts {
 
 const GONE = { code: 'gone', message: 'The job of this line was deleted.' };
 
-/** Its jobs have ended. A line without one was refused; or it was deleted since, and counted when it ended. */
+/** Its jobs have ended. A line without one was refused; or it was deleted since, and its answer says so. */
 export async function collectSlice(
   parts: CollectParts,
   batch: BatchRecord,
@@ -35,7 +35,8 @@ export async function collectSlice(
     return { line, custom_id, error: refused[i] ?? GONE };
   });
   await writePart(store, batch, slice, results);
-  if (!(await batches.closeSlice(batch.id, slice, Object.keys(refused).length))) return;
+  const written = results.filter(({ record }) => record?.state === 'succeeded').length;
+  if (!(await batches.closeSlice(batch.id, slice, Object.keys(refused).length, written))) return;
   await letGo(parts, batch.tenant, results);
 }
 

@@ -58,7 +58,10 @@ async function takeTurn(parts: FeedParts, id: BatchId, signal: AbortSignal): Pro
     waitMs = await new Turn(parts, id, signal).run();
   } catch (error) {
     const { code, retryAfterS = 0 } = toLehrError(error);
-    waitMs = Math.min(MAX_WAIT_MS, Math.max(MIN_WAIT_MS, retryAfterS * 1000));
+    // The jobs that fill a limit end one by one, long before their slice does.
+    const askedMs = code === 'rate-limited' ? 0 : retryAfterS * 1000;
+    waitMs = Math.min(MAX_WAIT_MS, Math.max(MIN_WAIT_MS, askedMs));
+    if (code === 'internal') await batches.noteStall(id);
     const isFull = code === 'overloaded' || code === 'rate-limited';
     log[isFull ? 'debug' : 'warn']({ error, batch: id, waitMs }, 'a batch waits');
   }
@@ -165,6 +168,8 @@ const shareOf = (limits: Caller['limits']): Caller['limits'] => {
   };
 };
 
+/** After so many turns that an error of the server has ended, the line at which it comes fails. */
+const MAX_STALLS = 5;
 /** Codes of errors that are of the moment, and not of the line. */
 const PASSING = ['overloaded', 'rate-limited', 'unavailable', 'internal', 'storage-failed'];
 
@@ -194,6 +199,7 @@ async function submitSlice(
     await batches.write(id, {
       ...(Object.keys(refused).length > 0 && { [`bad:${next}`]: refused }),
       ...(isLast ? { [`jobs:${next}`]: jobs, next: next + 1, sent: 0 } : { sent }),
+      ...(waiting === -1 && { stalls: 0 }),
       ...(batch.in_progress_at === undefined && { in_progress_at: await batches.now() }),
     });
     if (waiting !== -1) throw (results[waiting] as PromiseRejectedResult).reason;
@@ -221,7 +227,7 @@ async function submitLine(
     return undefined;
   } catch (error) {
     const { code, message, problems } = toLehrError(error);
-    if (PASSING.includes(code)) throw error;
+    if (PASSING.includes(code) && !(code === 'internal' && batch.stalls >= MAX_STALLS)) throw error;
     return { code, message, ...(problems.length > 0 && { problems: problems.slice(0, 1) }) };
   }
 }

@@ -27,11 +27,22 @@ export async function finishBatch(
   reason: Reason,
 ): Promise<void> {
   const { id, tenant } = batch;
-  const ended = { ...batch, ended_at: await batches.now() };
+  // While it ran its ended jobs were counted, also those that were deleted before their answers were stored.
+  const { written } = batch;
+  const ended = {
+    ...batch,
+    completed: written,
+    failed: batch.total - written,
+    ended_at: await batches.now(),
+  };
   for (const output of OUTPUTS) {
     const file = outputFileOf(ended, output);
     if (file) await files.keepOutput(tenant, file, { name: `${id}_${output}.jsonl`, batch: { id, output } });
   }
-  await batches.finish(batch, { state: reason, reason, ended_at: ended.ended_at }, outputTtlMs);
+  await batches.finish(
+    batch,
+    { state: reason, reason, ended_at: ended.ended_at, completed: ended.completed, failed: ended.failed },
+    outputTtlMs,
+  );
   metrics.batchesEnded.inc({ status: reason });
 }
