@@ -218,7 +218,9 @@ test('Pictures are enlarged, marked, cut out and labelled, and drawn ones are ch
     hasAlpha: true,
   });
   const labelled = await stack.over(jobs.labels.id);
-  expect(labelled).toMatchObject({ model: 'sorts@1', metrics: { batch_size: 1 } });
+  expect(labelled).toMatchObject({ model: 'sorts@1' });
+  // The checks of the drawn pictures may have shared its run.
+  expect(labelled.metrics?.batch_size).toBeGreaterThanOrEqual(1);
   const [[best, second]] = labelled.output?.labels ?? [[]];
   expect(SORTS).toContain(best.label);
   expect(best.score).toBeGreaterThanOrEqual(second.score);
