@@ -1,6 +1,7 @@
 import type { Pause } from '@lehr/client';
 import { defineCommand } from '../command.ts';
 import { EXIT } from '../exit-codes.ts';
+import { plain } from '../table.ts';
 
 const ALL = '*';
 const nameOf = (model: string): string => (model === ALL ? 'all models' : model);
@@ -43,5 +44,5 @@ export const resumeQueues = defineCommand({
 
 function pauseText({ model, submissions, reason, at, by }: Pause): string {
   const jobs = submissions === 'refused' ? 'new jobs are refused' : 'new jobs wait';
-  return `${nameOf(model)} since ${at} by ${by}; ${jobs}${reason === null ? '' : `; ${reason}`}`;
+  return `${nameOf(model)} since ${at} by ${by}; ${jobs}${reason === null ? '' : `; ${plain(reason)}`}`;
 }

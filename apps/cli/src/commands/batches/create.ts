@@ -5,7 +5,6 @@ import { defineCommand } from '../../command.ts';
 import { EXIT, usageError } from '../../exit-codes.ts';
 import { readInput } from '../../read-input.ts';
 import { plain } from '../../table.ts';
-import { faultsOf, hasEnded } from './batch-text.ts';
 
 const LOOK_EVERY_MS = 2_000;
 
@@ -64,3 +63,13 @@ async function linesOf(lehr: Lehr, path: string, signal: AbortSignal): Promise<P
     throw usageError(`${path} is not JSON: ${(error as Error).message}`);
   }
 }
+
+const ENDS: readonly Batch['status'][] = ['completed', 'failed', 'expired', 'cancelled'];
+
+const hasEnded = ({ status }: Batch): boolean => ENDS.includes(status);
+
+/** What to say of a batch that failed as a whole. */
+const faultsOf = ({ errors }: Batch): string =>
+  (errors?.data ?? [])
+    .map(({ line, message }) => `${line === null ? '' : `line ${line}: `}${message}\n`)
+    .join('');

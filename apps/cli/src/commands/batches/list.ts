@@ -2,7 +2,7 @@
 import type { Batch } from '@lehr/client';
 import { defineCommand } from '../../command.ts';
 import { EXIT, usageError } from '../../exit-codes.ts';
-import { batchesTable } from './batch-text.ts';
+import { tableOf } from '../../table.ts';
 
 export const listBatches = defineCommand({
   name: 'batches',
@@ -27,3 +27,16 @@ export const listBatches = defineCommand({
     return EXIT.ok;
   },
 });
+
+const batchesTable = (batches: readonly Batch[]): string =>
+  tableOf(
+    ['BATCH', 'STATUS', 'JOBS', 'DONE', 'FAILED', 'CREATED'],
+    batches.map(({ id, status, request_counts: { total, completed, failed }, created_at }) => [
+      id,
+      status,
+      `${total}`,
+      `${completed}`,
+      `${failed}`,
+      new Date(created_at * 1000).toISOString(),
+    ]),
+  );
