@@ -20,9 +20,8 @@ const fields = {
     example: 'Europe/Berlin',
   }),
   every_s: z.int().min(MIN_EVERY_S).max(MAX_EVERY_S).meta({ description: 'Seconds from run to run.' }),
-  request: JobRequestSchema.meta({
-    description: 'The body of `POST /v1/jobs`, without `run_at` and `delay_s`.',
-  }),
+  // Without a description of its own, so that clients have one type for it.
+  request: JobRequestSchema,
   catch_up: z.enum(['none', 'last', 'all']).meta({
     description: `Of the runs that were due while nothing could make them: none, only the last one, or all of the last ${MAX_CAUGHT_UP}. Default: \`last\`.`,
   }),
@@ -42,7 +41,10 @@ export const ScheduleRequestSchema = z
     overlap: fields.overlap.default('allow'),
     paused: fields.paused.default(false),
   })
-  .meta({ id: 'ScheduleRequest' });
+  .meta({
+    id: 'ScheduleRequest',
+    description: '`request` is the body of `POST /v1/jobs`, without `run_at` and `delay_s`.',
+  });
 export type ScheduleRequest = z.output<typeof ScheduleRequestSchema>;
 
 /** What is absent stays. `cron` takes the place of `every_s`, and the other way round. */
