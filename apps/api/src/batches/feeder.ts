@@ -170,8 +170,6 @@ const shareOf = (limits: Caller['limits']): Caller['limits'] => {
 
 /** After so many turns that an error of the server has ended, the line at which it comes fails. */
 const MAX_STALLS = 5;
-/** Codes of errors that are of the moment, and not of the line. */
-const PASSING = ['overloaded', 'rate-limited', 'unavailable', 'internal', 'storage-failed'];
 
 /** Makes the jobs of the next slice, from the line at which an earlier turn stopped, until the turn is over. */
 async function submitSlice(
@@ -226,8 +224,8 @@ async function submitLine(
     if (how === 'new') countJob(parts, record);
     return undefined;
   } catch (error) {
-    const { code, message, problems } = toLehrError(error);
-    if (PASSING.includes(code) && !(code === 'internal' && batch.stalls >= MAX_STALLS)) throw error;
+    const { code, message, problems, retryable } = toLehrError(error);
+    if (retryable && !(code === 'internal' && batch.stalls >= MAX_STALLS)) throw error;
     return { code, message, ...(problems.length > 0 && { problems: problems.slice(0, 1) }) };
   }
 }

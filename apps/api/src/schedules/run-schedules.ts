@@ -25,15 +25,6 @@ const HOLD_MS = 5_000;
 const LATE_MS = 60_000;
 const MIN_WAIT_MS = 1_000;
 const MAX_WAIT_MS = 30_000;
-/** A job that is refused with one of these may be made a little later. */
-const PASSING: readonly string[] = [
-  'rate-limited',
-  'overloaded',
-  'unavailable',
-  'storage-failed',
-  'internal',
-];
-
 /** Returns a function that stops it. */
 export const runSchedules = (parts: RunParts): (() => Promise<void>) =>
   every(EVERY_MS, (signal) => runDue(parts, signal), {
@@ -104,8 +95,8 @@ async function runOf(
     if (how === 'new') countJob(parts, record);
     return { at, job };
   } catch (error) {
-    const { code, message } = toLehrError(error);
-    if (PASSING.includes(code)) throw error;
+    const { code, message, retryable } = toLehrError(error);
+    if (retryable) throw error;
     return { at, note: 'refused', error: { code, detail: message } };
   }
 }
