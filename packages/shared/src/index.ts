@@ -46,7 +46,7 @@ export {
 } from './base/ids.ts';
 export { createLog, type Log, type LogLevel, logUncaught, silentLog } from './base/log.ts';
 export { createMetrics, METRICS, type MetricApp, type Metrics, type MetricsPage } from './base/metrics.ts';
-export { parsedStored } from './base/other-versions.ts';
+export { parsedStored, storedJson } from './base/other-versions.ts';
 export { pngTexts, withPngText } from './base/png-text.ts';
 export { RecentlyUsed } from './base/recently-used.ts';
 export { type Backoff, backoffMs, retry } from './base/retry.ts';

@@ -15,6 +15,7 @@ import {
   LehrError,
   PRIORITY_CLASSES,
   type Sweep,
+  storedJson,
   type TenantId,
 } from '@lehr/shared';
 import { defineScript, type Keys, type Redis, redisNow, type Script } from '@lehr/shared/redis';
@@ -24,12 +25,6 @@ import { takerOf } from '../base/take-due.ts';
 const script = (name: string): string => readFileSync(new URL(`./${name}.lua`, import.meta.url), 'utf8');
 
 const number = z.coerce.number();
-const json = <Schema extends z.ZodType>(schema: Schema) =>
-  z
-    .string()
-    .transform((text): unknown => JSON.parse(text))
-    .pipe(schema);
-
 const REASONS = ['completed', 'failed', 'expired', 'cancelled'] as const;
 export type Reason = (typeof REASONS)[number];
 
@@ -56,13 +51,13 @@ const BatchRecordSchema = z.object({
   /** The key that asked for it: its jobs are made with the rights and limits that this key has then. */
   key: z.string(),
   endpoint: z.enum(BATCH_ENDPOINTS),
-  source: json(SourceSchema),
+  source: storedJson(SourceSchema),
   completion_window: z.string(),
   priority: z.enum(PRIORITY_CLASSES),
-  metadata: json(z.record(z.string(), z.string())),
+  metadata: storedJson(z.record(z.string(), z.string())),
   state: z.enum(['validating', 'in_progress', 'ending', ...REASONS]),
   reason: z.enum(REASONS).optional(),
-  errors: json(z.array(BatchErrorSchema)).optional(),
+  errors: storedJson(z.array(BatchErrorSchema)).optional(),
   created_at: number,
   expires_at: number,
   in_progress_at: number.optional(),

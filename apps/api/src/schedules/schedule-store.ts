@@ -6,6 +6,7 @@ import {
   type JobId,
   LehrError,
   ScheduleRequestSchema,
+  storedJson,
   type TenantId,
 } from '@lehr/shared';
 import { defineScript, type Keys, type Redis, redisNow, type Script } from '@lehr/shared/redis';
@@ -18,13 +19,12 @@ export const MAX_SCHEDULES = 1000;
 const RUNS_KEPT = 10;
 const ID = /^schedule_[0-7][0-9a-hjkmnp-tv-z]{25}$/;
 
-const jsonText = z.string().transform((text): unknown => JSON.parse(text));
 const StoredScheduleSchema = z.object({
   id: z.string(),
   tenant: z.custom<TenantId>((value) => typeof value === 'string'),
   /** The key that makes its jobs, with the rights and limits that it has then. */
   key: z.string(),
-  wanted: jsonText.pipe(ScheduleRequestSchema),
+  wanted: storedJson(ScheduleRequestSchema),
   created_at: z.coerce.number(),
   /** The next time that has no run yet, ms. */
   next: z.coerce.number(),

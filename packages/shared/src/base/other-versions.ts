@@ -21,3 +21,17 @@ export function parsedStored<Schema extends z.ZodType>(
     return undefined;
   }
 }
+
+/** A text of Redis that holds JSON of this schema. */
+export const storedJson = <Schema extends z.ZodType>(schema: Schema) =>
+  z
+    .string()
+    .transform((text, context): unknown => {
+      try {
+        return JSON.parse(text);
+      } catch {
+        context.addIssue({ code: 'custom', message: 'is not JSON' });
+        return z.NEVER;
+      }
+    })
+    .pipe(schema);

@@ -22,6 +22,7 @@
 import { z } from 'zod';
 import { ERROR_CODES, type PlainError } from '../base/errors.ts';
 import type { JobId, LeaseToken, TenantId, WorkerId } from '../base/ids.ts';
+import { storedJson } from '../base/other-versions.ts';
 import {
   JOB_TYPES,
   type JobError,
@@ -58,18 +59,6 @@ export const isTerminal = (state: JobState): boolean => TERMINAL.includes(state)
 
 /** Numbers arrive from a Redis hash as text. */
 const number = z.coerce.number();
-const json = <Schema extends z.ZodType>(schema: Schema) =>
-  z
-    .string()
-    .transform((text, context): unknown => {
-      try {
-        return JSON.parse(text);
-      } catch {
-        context.addIssue({ code: 'custom', message: 'is not JSON' });
-        return z.NEVER;
-      }
-    })
-    .pipe(schema);
 const id = <Id extends string>() => z.custom<Id>((value) => typeof value === 'string' && value.length > 0);
 
 /** The error of a failed job: what a caller reads of it, and which fields of the input it names. */
@@ -177,9 +166,9 @@ const base = {
   priority: z.enum(PRIORITY_CLASSES),
   /** Estimated engine milliseconds. queue/reprice.lua changes it, too. */
   cost: number,
-  payer: json(PayerSchema).optional(),
-  input: json(z.record(z.string(), z.unknown())),
-  metadata: json(MetadataSchema),
+  payer: storedJson(PayerSchema).optional(),
+  input: storedJson(z.record(z.string(), z.unknown())),
+  metadata: storedJson(MetadataSchema),
   created_at: number,
   deadline_at: number.optional(),
   /** Of a job that was scheduled: when it enters its queue, and when it did. */
@@ -196,9 +185,9 @@ const base = {
   admitted_at: number.optional(),
   /** Types of the events that are sent as webhooks, separated by spaces. */
   hook_events: z.string().optional(),
-  webhook: json(StoredWebhookSchema).optional(),
+  webhook: storedJson(StoredWebhookSchema).optional(),
   /** Of a workflow. */
-  workflow: json(WorkflowStateSchema).optional(),
+  workflow: storedJson(WorkflowStateSchema).optional(),
   /** Of a node: the id of its workflow's job, and the node's id in it. */
   parent: id<JobId>().optional(),
   node: z.string().optional(),
@@ -234,17 +223,17 @@ export const JobRecordSchema = z.discriminatedUnion('state', [
     state: z.literal('running'),
     ...base,
     ...started,
-    progress: json(ProgressSchema).optional(),
+    progress: storedJson(ProgressSchema).optional(),
     cancel_requested: z.literal('1').optional(),
   }),
   z.object({
     state: z.literal('succeeded'),
     ...base,
     ...ended,
-    output: json(JobOutputSchema),
-    metrics: json(JobMetricsSchema),
+    output: storedJson(JobOutputSchema),
+    metrics: storedJson(JobMetricsSchema),
   }),
-  z.object({ state: z.literal('failed'), ...base, ...ended, error: json(StoredErrorSchema) }),
+  z.object({ state: z.literal('failed'), ...base, ...ended, error: storedJson(StoredErrorSchema) }),
   z.object({ state: z.literal('canceled'), ...base, ...ended }),
   z.object({ state: z.literal('expired'), ...base, ...ended }),
 ]);
