@@ -215,12 +215,13 @@ export class Attempts {
     return run;
   }
 
+  /** Stops a job that was cancelled or paused while it was being claimed. */
   #stopMeanwhile(run: JobRun): void {
-    const { canceled = [], paused = [] } = this.#meanwhile ?? {};
     const { id, model } = run.record;
-    if ([...canceled].includes(id)) this.#options.runner.stop(run, { kind: 'canceled' });
-    else if ([...paused].some((target) => isPausedBy(target, model)))
-      this.#options.runner.stop(run, { kind: 'handed-back' });
+    const meanwhile = this.#meanwhile;
+    if (meanwhile?.canceled.has(id)) this.#options.runner.stop(run, { kind: 'canceled' });
+    for (const target of meanwhile?.paused ?? [])
+      if (isPausedBy(target, model)) this.#options.runner.stop(run, { kind: 'handed-back' });
   }
 
   /** Runs a job that was started, and writes its end. Never rejects. */
