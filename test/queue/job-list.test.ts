@@ -196,7 +196,9 @@ test('Jobs are found by their words: a prompt, also of a node, a text or a trans
     { id: 'b', input: { prompt: 'the fox again' } },
   ];
   const [flow] = await submitAll(world, 1, { type: 'workflow', workflow: { nodes: [] }, input: { nodes } });
-  const [embedded] = await submitAll(world, 1, { input: { texts: ['a vixen', { text: 'a' }] } });
+  const [embedded] = await submitAll(world, 1, {
+    input: { texts: ['a vixen', { text: 'a cub', pair: 'b' }] },
+  });
   const [heard] = await submitAll(world, 1, { input: {} });
   await world.redis.hset(world.keys.record(heard), 'output', '{"transcript":{"text":"the hounds"}}');
   const [damaged] = await submitAll(world, 1, { input: { prompt: 'a fox too' } });
@@ -206,6 +208,6 @@ test('Jobs are found by their words: a prompt, also of a node, a text or a trans
   for (const text of ['"quoted"', 'Größe', 'größe 5%'.replace('größe', 'Größe'), 'RED fox,', 'quoted  red']) {
     expect(await found(text), text).toEqual([fox]);
   }
-  expect(await found('vixen')).toEqual([embedded]);
+  for (const text of ['vixen', 'cub']) expect(await found(text), text).toEqual([embedded]);
   expect(await found('.*')).toEqual([]);
 });

@@ -65,7 +65,7 @@ local function is_found(key)
   local stored = redis.call('HMGET', key, 'input', 'output')
   local input, output = decoded(stored[1]), decoded(stored[2])
   if has(field_of(input, 'prompt')) or has(field_of(field_of(output, 'transcript'), 'text')) then return true end
-  if has_any(field_of(input, 'texts'), function(text) return text end) then return true end
+  if has_any(field_of(input, 'texts'), function(text) return field_of(text, 'text') or text end) then return true end
   return has_any(field_of(input, 'nodes'), function(node) return field_of(field_of(node, 'input'), 'prompt') end)
 end
 
