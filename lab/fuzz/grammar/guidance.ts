@@ -42,7 +42,7 @@ const preprocess = mostly(
   fc.constantFrom('Canny', 'marks', 'tiny@1', '__proto__', '', null),
 );
 
-/** Some of the fields of a record, seldom one that is required, and at times one that nobody knows. */
+/** A record that mostly has its required fields, has some of the others, and sometimes has an unknown one. */
 const some = (required: Fields, others: Fields): fc.Arbitrary<object> =>
   fc
     .record({

@@ -81,7 +81,7 @@ async function compare(bench: Bench, model: string, precision: Precision): Promi
   ];
 }
 
-/** In a process of its own, because each holds gigabytes. */
+/** Asks torch in a new process: a model takes gigabytes, which only the end of its process frees. */
 async function ask<T>(bench: Bench, requests: readonly object[]): Promise<readonly T[]> {
   const program = await bench.openPython(SCRIPT);
   try {

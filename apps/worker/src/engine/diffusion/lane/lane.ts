@@ -47,7 +47,7 @@ export interface LaneOptions {
   readonly isDecodeCongested: () => boolean;
   /** Called with the samples that have made a step, before those that are done leave. */
   readonly onStepped?: (samples: readonly LaneSample[]) => void;
-  /** What a caller is told of a run that failed with this sample alone. */
+  /** Makes the error for the caller when a run that had only this sample has failed. Absent: the error of the run. */
   readonly explain?: (error: LehrError, sample: LaneSample) => LehrError;
 }
 
