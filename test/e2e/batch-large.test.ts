@@ -73,7 +73,7 @@ const quantile = (values: readonly number[], share: number): number =>
 
 test('A batch of 100,000 jobs loses and doubles none, takes a bounded part of Redis, and lets other callers through', {
   tags: ['long'],
-}, async () => {
+}, async ({ annotate }) => {
   const world = await chaosWorld();
   const { client } = world;
   const redis = testRedis(world.redis.url);
@@ -110,8 +110,7 @@ test('A batch of 100,000 jobs loses and doubles none, takes a bounded part of Re
   }
   const seconds = (performance.now() - before.at) / 1000;
   const us = (pid: number, from: number): number => ((cpuMs(pid) - from) * 1000) / LINES;
-  // biome-ignore lint/suspicious/noConsole: what it costs is what this test is read for.
-  console.log({
+  const cost = {
     seconds,
     apiUsPerJob: us(world.api.pid, before.api),
     redisUsPerJob: us(world.redis.pid, before.redis),
@@ -121,7 +120,9 @@ test('A batch of 100,000 jobs loses and doubles none, takes a bounded part of Re
     p50Alone: quantile(alone, 0.5),
     p50Beside: quantile(beside, 0.5),
     calls: beside.length,
-  });
+  };
+  // Shown, and not asserted.
+  await annotate(JSON.stringify(cost));
   expect(batch.request_counts).toEqual({ total: LINES, completed: LINES, failed: 0 });
   expect(worker.ended()).toBe(LINES + alone.length + beside.length);
   expect(mostBytes).toBeLessThan(MAX_MB * MB);
