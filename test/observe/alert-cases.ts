@@ -110,16 +110,26 @@ const FLEET_CASES: Readonly<Record<string, AlertCase>> = {
       [`lehr_queue_jobs{${OF_MODEL},state="queued"}`]: '5x12',
       [`lehr_workers{${OF_MODEL},draining="false"}`]: '0x12',
       'lehr_workers{model="other",version="1",draining="false"}': '3x12',
+      [`lehr_model_paused{${OF_MODEL}}`]: '0x12',
     },
     quiet: {
+      'lehr_queue_jobs{model="held",version="1",state="queued"}': '5x12',
+      'lehr_model_paused{model="held",version="1"}': '1x12',
       [`lehr_queue_jobs{${OF_MODEL},state="queued"}`]: '5x12',
       [`lehr_workers{${OF_MODEL},draining="false"}`]: '1x12',
     },
   },
   LehrQueueStands: {
     at: '10m',
-    fires: { [`lehr_queue_oldest_job_age_seconds{${OF_MODEL}}`]: '2000+60x12' },
-    quiet: { [`lehr_queue_oldest_job_age_seconds{${OF_MODEL}}`]: '100+60x12' },
+    fires: {
+      [`lehr_queue_oldest_job_age_seconds{${OF_MODEL}}`]: '2000+60x12',
+      [`lehr_model_paused{${OF_MODEL}}`]: '0x12',
+    },
+    quiet: {
+      [`lehr_queue_oldest_job_age_seconds{${OF_MODEL}}`]: '100+60x12',
+      'lehr_queue_oldest_job_age_seconds{model="held",version="1"}': '2000+60x12',
+      'lehr_model_paused{model="held",version="1"}': '1x12',
+    },
   },
   LehrWorkerDown: {
     at: '10m',
