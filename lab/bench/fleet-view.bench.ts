@@ -60,7 +60,7 @@ async function openViews() {
     await redis.hset(keys.load(queue), 'standard', 5000);
   }
   const fleet = new FleetView(redis, keys, queues, clock);
-  const backlog = new Backlog(redis, keys, fleet, clock);
+  const backlog = new Backlog(redis, keys, fleet, { recent: async () => [] }, clock);
   const shares = new ModelSharesView(fleet);
   const view = async (i: number): Promise<void> => {
     const workers = await fleet.workers();

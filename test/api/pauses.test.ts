@@ -1,9 +1,13 @@
 /** Pauses over the real API and Redis: who may set them, what they say, and what becomes of new jobs. */
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { Backlog } from '../../apps/api/src/fleet/backlog.ts';
+import { PoolScaler } from '../../apps/api/src/fleet/pool-scaler.ts';
 import {
   type Activity,
   AuditListSchema,
+  DEFAULT_POOLS,
   type JobList,
+  type LeaseToken,
   PauseListSchema,
   type QueueList,
 } from '../../packages/shared/src/index.ts';
@@ -38,6 +42,9 @@ test('An administrator pauses and resumes a model, the queues show it, and the a
   expect((await queues()).models.filter(({ paused }) => paused).map(({ model }) => model)).toEqual([
     `${MODEL}@1`,
   ]);
+  const metrics = await (await world.app.request('/metrics')).text();
+  expect(metrics).toContain(`lehr_model_paused{model="${MODEL}",version="1"} 1`);
+  expect(metrics).toContain('lehr_model_paused{model="split",version="a"} 0');
   const activity = (await (await world.ask('GET', '/v1/activity')).json()) as Activity;
   expect(activity.waiting.queues).toMatchObject([{ paused: true }]);
 
@@ -102,10 +109,37 @@ test('Only a key with the scope admin sees and changes pauses', async () => {
 });
 
 test('What waits for a paused model delays no other model, and no worker is started for it', async () => {
+  const { parts, ask } = await apiWorld(server.url);
+  const { redis, keys, fleet, pauses, clock, registry } = parts;
+  for (let i = 0; i < 20; i++) await ask('POST', '/v1/jobs', job);
+  // As in another process, which has read nothing before.
+  const read = async () => {
+    const backlog = new Backlog(redis, keys, fleet, pauses, clock);
+    const scaler = new PoolScaler({ redis, keys, pools: DEFAULT_POOLS, registry, fleet, backlog, clock });
+    const scale = await scaler.of('all', { isAsked: true });
+    return { groups: (await backlog.loads()).size, waitingS: scale?.waiting_s.standard ?? 0 };
+  };
+  const before = await read();
+  expect(before.groups).toBe(1);
+  expect(before.waitingS).toBeGreaterThan(0);
+  await ask('PUT', '/v1/pauses/*', {});
+  expect(await read()).toEqual({ groups: 0, waitingS: 0 });
+});
+
+test('A workflow waits at the node whose model is paused, and goes on when it is resumed', async () => {
   const world = await apiWorld(server.url);
-  const { scaler, backlog } = world.parts;
-  for (let i = 0; i < 20; i++) await world.ask('POST', '/v1/jobs', job);
-  await world.ask('PUT', '/v1/pauses/*', {});
-  expect(await backlog.loads()).toEqual(new Map());
-  expect(await scaler.of('all', { isAsked: true })).toMatchObject({ waiting_s: { standard: 0 } });
+  await world.ask('PUT', `/v1/pauses/${MODEL}`, {});
+  const workflow = {
+    type: 'workflow',
+    nodes: [{ id: 'draw', type: 'text-to-image', model: MODEL, input: { prompt: 'a circle' } }],
+  };
+  expect((await world.ask('POST', '/v1/jobs', workflow)).status).toBe(202);
+  const queues = async () => ((await (await world.ask('GET', '/v1/queues')).json()) as QueueList).data;
+  await expect
+    .poll(async () => (await queues()).map(({ waiting, paused }) => [waiting, paused]))
+    .toEqual([[1, true]]);
+  const [{ name }] = await queues();
+  expect(await world.parts.queues.of(name).claim('lease' as LeaseToken)).toBeUndefined();
+  await world.ask('DELETE', `/v1/pauses/${MODEL}`);
+  expect(await world.worker.take(name)).toBeDefined();
 });

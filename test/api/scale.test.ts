@@ -37,9 +37,9 @@ afterAll(() => server.stop());
 
 /** A process beside the one of the world: with empty caches, on the same Redis. */
 function another({ parts }: ApiWorld, clock = systemClock, text = 'pools: [{ name: all, start_s: 0 }]') {
-  const { redis, keys, queues, registry } = parts;
+  const { redis, keys, queues, registry, pauses } = parts;
   const fleet = new FleetView(redis, keys, queues, clock);
-  const backlog = new Backlog(redis, keys, fleet, clock);
+  const backlog = new Backlog(redis, keys, fleet, pauses, clock);
   const pools = parsePools(text, registry);
   return new PoolScaler({ redis, keys, pools, registry, fleet, backlog, clock });
 }

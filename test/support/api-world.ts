@@ -119,7 +119,9 @@ export async function apiWorld(url: string, changes: Partial<ApiParts> = {}): Pr
   const pools = DEFAULT_POOLS;
   const expected = new ExpectedWorkers({ redis, keys, pools, registry, fleet, clock });
   const storage = new StorageQuota({ redis, keys, ttlMs: 60_000 });
+  const pauses = new PauseStore({ redis, keys, audit, clock });
   const admission = admitParts({
+    pauses,
     redis,
     keys,
     queues,
@@ -195,7 +197,7 @@ export async function apiWorld(url: string, changes: Partial<ApiParts> = {}): Pr
     keyStore,
     audit,
     rollouts: new RolloutStore({ redis, keys, audit, clock }),
-    pauses: new PauseStore({ redis, keys, audit, clock }),
+    pauses,
     webhooks: openWebhooks(redis, {
       keys,
       audit,

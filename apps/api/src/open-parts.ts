@@ -86,7 +86,9 @@ export async function openParts(options: OpenOptions): Promise<ApiParts> {
     retentionMs: Math.round(config.LEHR_AUDIT_DAYS * DAY_MS),
     onAppended: (action) => metrics.auditEntries.inc({ action }),
   });
+  const pauses = new PauseStore({ redis, keys, audit, clock });
   const admission = admitParts({
+    pauses,
     redis,
     keys,
     queues,
@@ -113,7 +115,7 @@ export async function openParts(options: OpenOptions): Promise<ApiParts> {
       operatorUrl: config.LEHR_OPERATOR_WEBHOOK_URL,
       onChanged: ({ model, action }) => metrics.rolloutChanges.inc({ model, action }),
     }),
-    pauses: new PauseStore({ redis, keys, audit, clock }),
+    pauses,
     ...admission,
     scaler: new PoolScaler({ redis, keys, pools, registry, fleet, backlog: admission.backlog, clock }),
     ...configured(config, linkSecret),

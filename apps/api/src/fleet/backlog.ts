@@ -4,11 +4,12 @@
  */
 import type { Clock, Pause, PriorityClass, WorkerStatus } from '@lehr/shared';
 import { formatModelRef, MAX_LANES, PRIORITY_CLASSES, parseGroupQueueName } from '@lehr/shared';
-import { type GroupLoads, pauseOf, readLoads, readPauses } from '@lehr/shared/queue';
+import { type GroupLoads, pauseOf, readLoads } from '@lehr/shared/queue';
 import type { Keys, Redis } from '@lehr/shared/redis';
 import { Recent } from '../base/recent.ts';
 import { fleetIndex } from './fleet-index.ts';
 import { type FleetView, serving } from './fleet-view.ts';
+import type { PauseStore } from './pause-store.ts';
 
 const TTL_MS = 1000;
 /** As for the reports of the fleet. */
@@ -29,19 +30,22 @@ export const ALL_FIRST = Number.MAX_SAFE_INTEGER;
 /** Computes the backlog of a group from loads and reports that are at most two seconds old. */
 export class Backlog {
   readonly #fleet: FleetView;
-  readonly #recent: Recent<Claimable>;
+  readonly #pauses: Pick<PauseStore, 'recent'>;
+  readonly #loads: Recent<GroupLoads>;
   /** Answers already computed, by the loads they were computed from. */
   readonly #computed = new WeakMap<GroupLoads, Map<string, Ahead>>();
 
-  constructor(redis: Redis, keys: Keys, fleet: FleetView, clock: Clock) {
+  constructor(redis: Redis, keys: Keys, fleet: FleetView, pauses: Pick<PauseStore, 'recent'>, clock: Clock) {
     this.#fleet = fleet;
-    this.#recent = new Recent(() => readClaimable(redis, keys), TTL_MS, clock, STALE_MS);
+    this.#pauses = pauses;
+    const read = async () => withoutPaused(await readLoads(redis, keys), await pauses.recent());
+    this.#loads = new Recent(read, TTL_MS, clock, STALE_MS);
   }
 
   /** `model` is `name@version`. */
   async ahead(queue: string, model: string, priority: PriorityClass): Promise<Ahead> {
     // One after the other: both are nearly always there, and Promise.all would take longer than all the rest.
-    const { loads } = await this.#recent.get();
+    const loads = await this.#loads.get();
     const fleet = await this.#fleet.workers();
     const computed = this.#computed.get(loads) ?? new Map<string, Ahead>();
     this.#computed.set(loads, computed);
@@ -52,18 +56,18 @@ export class Backlog {
   }
 
   /** The loads of all groups that are not paused. */
-  async loads(): Promise<GroupLoads> {
-    return (await this.#recent.get()).loads;
+  loads(): Promise<GroupLoads> {
+    return this.#loads.get();
   }
 
   /** Whether no job of this model (`name@version`) is claimed; at most two seconds old. */
   async isPaused(model: string): Promise<boolean> {
-    return pauseOf((await this.#recent.get()).pauses, model) !== undefined;
+    return pauseOf(await this.#pauses.recent(), model) !== undefined;
   }
 
   /** Estimated ms that a new job of each class would wait in this group; as with one worker when no worker serves it. */
   async waits(queue: string, model: string): Promise<Record<PriorityClass, number>> {
-    const [{ loads }, fleet] = await Promise.all([this.#recent.get(), this.#fleet.workers()]);
+    const [loads, fleet] = await Promise.all([this.#loads.get(), this.#fleet.workers()]);
     const workers = Math.max(1, serving(fleet, model).length);
     const wait = (priority: PriorityClass): number => {
       const { elsewhereMs } = aheadOf(queue, model, priority, fleet, loads);
@@ -73,20 +77,14 @@ export class Backlog {
   }
 }
 
-interface Claimable {
-  /** Without what is paused: no other job waits for it, and no worker is wanted for it. */
-  readonly loads: GroupLoads;
-  readonly pauses: readonly Pause[];
-}
-
-async function readClaimable(redis: Redis, keys: Keys): Promise<Claimable> {
-  const [all, pauses] = await Promise.all([readLoads(redis, keys), readPauses(redis, keys)]);
-  if (pauses.length === 0) return { loads: all, pauses };
+/** No other job waits for what is paused, and no worker is wanted for it. */
+function withoutPaused(loads: GroupLoads, pauses: readonly Pause[]): GroupLoads {
+  if (pauses.length === 0) return loads;
   const isClaimed = (queue: string): boolean => {
     const group = parseGroupQueueName(queue);
     return group === undefined || !pauseOf(pauses, formatModelRef(group.model));
   };
-  return { loads: new Map([...all].filter(([queue]) => isClaimed(queue))), pauses };
+  return new Map([...loads].filter(([queue]) => isClaimed(queue)));
 }
 
 /** The pure part of `Backlog.ahead`. */

@@ -46,9 +46,14 @@ export class PauseStore {
     return readPauses(this.#options.redis, this.#options.keys);
   }
 
-  /** Throws `unavailable` when new jobs of one of these models (`name@version`) are refused. Reads Redis once a second. */
+  /** At most two seconds old: one read of Redis a second for all requests of this process. */
+  recent(): Promise<readonly Pause[]> {
+    return this.#recent.get();
+  }
+
+  /** Throws `unavailable` when new jobs of one of these models (`name@version`) are refused. */
   async checkOpen(models: readonly string[]): Promise<void> {
-    const pauses = await this.#recent.get();
+    const pauses = await this.recent();
     if (pauses.length === 0) return;
     for (const model of models) {
       const pause = pauseOf(pauses, model);

@@ -17,6 +17,7 @@ import { type Quota, Quotas, randomRetryAfterS } from '../access/quotas.ts';
 import { type Ahead, Backlog } from '../fleet/backlog.ts';
 import type { Expected, ExpectedWorkers } from '../fleet/expected-workers.ts';
 import { type FleetView, ModelSharesView } from '../fleet/fleet-view.ts';
+import type { PauseStore } from '../fleet/pause-store.ts';
 import type { RequestIdentity } from './identity.ts';
 import { RecordSpace } from './space/record-space.ts';
 
@@ -46,16 +47,25 @@ interface AdmitOptions extends AdmitLimits {
   readonly queues: GroupQueues;
   readonly records: RecordStore;
   readonly fleet: FleetView;
+  readonly pauses: Pick<PauseStore, 'recent'>;
 }
 
-export function admitParts({ redis, keys, queues, records, fleet, ...limits }: AdmitOptions): AdmitParts {
+export function admitParts({
+  redis,
+  keys,
+  queues,
+  records,
+  fleet,
+  pauses,
+  ...limits
+}: AdmitOptions): AdmitParts {
   const { clock } = limits;
   return {
     ...limits,
     admitter: new Admitter(redis, keys),
     accepter: new Accepter(redis, keys, queues, records),
     quotas: new Quotas(redis, keys, clock),
-    backlog: new Backlog(redis, keys, fleet, clock),
+    backlog: new Backlog(redis, keys, fleet, pauses, clock),
     modelShares: new ModelSharesView(fleet),
     recordSpace: new RecordSpace(redis, keys, clock),
   };
