@@ -73,6 +73,13 @@ test('The worker may use the keys that only scripts know: what start.lua keeps o
     expect(await redis.call('ACL', 'DRYRUN', 'worker', 'EXISTS', key), key).toBe('OK');
 });
 
+test('The worker may read what is paused, and not pause anything', async () => {
+  const redis = testRedis(server.url);
+  const dryRun = (...command: string[]) => redis.call('ACL', 'DRYRUN', 'worker', ...command);
+  expect(await dryRun('HGETALL', '{lehr}:pauses')).toBe('OK');
+  expect(await dryRun('HSET', '{lehr}:pauses', '*', '{}')).toMatch(/no permissions/i);
+});
+
 /** A group of each task: the compiler asks for one more when there is a new task. */
 const GROUPS: Readonly<Record<Task, Group>> = {
   diffusion: { task: 'diffusion', model: { name: 'm', version: '1' }, width: 64, height: 64 },

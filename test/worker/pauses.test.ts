@@ -3,6 +3,7 @@ import { afterAll, beforeAll, expect, test, vi } from 'vitest';
 import type { JobId, Pause } from '../../packages/shared/src/index.ts';
 import { SET_PAUSE_LUA } from '../../packages/shared/src/queue/index.ts';
 import { defineScript } from '../../packages/shared/src/redis/index.ts';
+import { bullQueue } from '../support/queue-world.ts';
 import { startRedis, type TestRedis } from '../support/redis.ts';
 import { type WorkerWorld, workerWorld } from '../support/worker-world.ts';
 
@@ -19,22 +20,23 @@ const SLOW = {
   latency: { stepBaseMs: 50, stepPerRowMs: 0, pictureMs: 5, textMs: 1 },
 };
 
+const FACTS = {
+  object: 'pause',
+  submissions: 'accepted',
+  reason: null,
+  at: new Date(0).toISOString(),
+  by: 'root',
+} as const;
+
 function pausing({ redis, keys }: WorkerWorld) {
   const script = defineScript(
     redis,
     'setPause',
     `${SET_PAUSE_LUA}\nreturn set_pause(ARGV[1], ARGV[2], ARGV[3])`,
   );
-  const facts = {
-    object: 'pause',
-    submissions: 'accepted',
-    reason: null,
-    at: new Date(0).toISOString(),
-    by: 'root',
-  } as const;
   return {
     pause: (model: string, now: boolean) =>
-      script.run([], [keys.prefix, model, JSON.stringify({ ...facts, model, now } satisfies Pause)]),
+      script.run([], [keys.prefix, model, JSON.stringify({ ...FACTS, model, now } satisfies Pause)]),
     resume: (model: string) => script.run([], [keys.prefix, model, '']),
   };
 }
@@ -71,4 +73,17 @@ test('A pause that takes effect now hands the running picture back, and it conti
   expect(await world.reached(job)).toMatchObject({ state: 'succeeded', attempt: 1 });
   const resumed = await worker.line(({ msg }) => msg === 'picture resumed');
   expect(resumed.step).toBeGreaterThanOrEqual(5);
+});
+
+test('A worker that did not hear of a pause, because its connection was lost, hands its job back when it is there again', async () => {
+  const world = await workerWorld(server.url);
+  const { redis, keys } = world;
+  await world.simulated(SLOW);
+  const job = await world.draw({ steps: 200 });
+  const { queue } = await world.reached(job, 'running');
+  // As `set_pause` leaves it, without its message.
+  await bullQueue(world, queue).pause();
+  await redis.hset(keys.pauses, '*', JSON.stringify({ ...FACTS, model: '*', now: true } satisfies Pause));
+  await redis.call('CLIENT', 'KILL', 'TYPE', 'pubsub');
+  expect(await world.reached(job, 'queued')).toMatchObject({ attempt: 0 });
 });
