@@ -6,6 +6,8 @@ import {
   type Activity,
   AuditListSchema,
   DEFAULT_POOLS,
+  type Job,
+  type JobId,
   type JobList,
   type LeaseToken,
   PauseListSchema,
@@ -81,7 +83,60 @@ test('A pause that refuses new jobs answers 503 with its reason for exactly thes
   );
 });
 
+test('A paused tenant is named to administrators and to itself, its new jobs wait or are refused, and others go on', async () => {
+  const world = await apiWorld(server.url);
+  const acme = await keyHolder(world, 'acme');
+  const other = await keyHolder(world, 'other');
+  const { id } = (await (await acme.ask('POST', '/v1/jobs', job)).json()) as Job;
+  const set = await world.ask('PUT', '/v1/pauses/tenant:acme', { reason: 'a bill' });
+  expect(await set.json()).toMatchObject({ model: null, tenant: 'acme', reason: 'a bill' });
+  const pausedFor = async ({ ask }: Pick<typeof acme, 'ask'>) =>
+    ((await (await ask('GET', '/v1/queues')).json()) as QueueList).paused_tenants;
+  expect(await Promise.all([world, acme, other].map(pausedFor))).toEqual([['acme'], ['acme'], []]);
+  expect(await (await world.app.request('/metrics')).text()).toContain('lehr_tenants_paused 1');
+
+  const [{ name }] = ((await (await world.ask('GET', '/v1/queues')).json()) as QueueList).data;
+  await expect(world.worker.take(name)).rejects.toThrow('nothing waits');
+  const parked = (await (await acme.ask('GET', `/v1/jobs/${id}`)).json()) as Job;
+  expect(parked).toMatchObject({ status: 'queued', queue: null, waits_for: 'tenant' });
+
+  await world.ask('PUT', '/v1/pauses/tenant:acme', { submissions: 'refused' });
+  const refused = await acme.ask('POST', '/v1/jobs', job);
+  expect((await problemOf(refused)).detail).toBe('The jobs of acme are paused, and new jobs are refused.');
+  expect((await other.ask('POST', '/v1/jobs', job)).status).toBe(202);
+  expect((await world.ask('DELETE', '/v1/pauses/tenant:acme')).status).toBe(204);
+  expect((await acme.ask('POST', '/v1/jobs', job)).status).toBe(202);
+  const { data } = AuditListSchema.parse(await (await world.ask('GET', '/v1/audit')).json());
+  expect(data[0]).toMatchObject({ action: 'pause.ended', tenant: 'acme', target: 'tenant:acme' });
+});
+
+test('A job says what it lets run at once, its retry and the nodes of a workflow too, and a wrong value is named', async () => {
+  const world = await apiWorld(server.url);
+  const concurrency = { key: 'customer-42', max: 2 };
+  const { id } = (await (await world.ask('POST', '/v1/jobs', { ...job, concurrency })).json()) as Job;
+  expect(await (await world.ask('GET', `/v1/jobs/${id}`)).json()).toMatchObject({ concurrency });
+  await world.ask('POST', `/v1/jobs/${id}/cancel`);
+  expect(await (await world.ask('POST', `/v1/jobs/${id}/retry`)).json()).toMatchObject({ concurrency });
+  const nodes = [{ id: 'draw', type: 'text-to-image', model: MODEL, input: { prompt: 'a circle' } }];
+  const made = await world.ask('POST', '/v1/jobs', { type: 'workflow', nodes, concurrency });
+  const workflow = (await made.json()) as Job;
+  expect(workflow).toMatchObject({ concurrency });
+  await expect
+    .poll(async () => (await world.parts.records.read(workflow.nodes?.[0].job as JobId))?.concurrency)
+    .toEqual(concurrency);
+  for (const [wrong, pointer] of [
+    [{ key: 'a b', max: 1 }, '/concurrency/key'],
+    [{ key: 'a', max: 0 }, '/concurrency/max'],
+    [{ key: 'a' }, '/concurrency/max'],
+  ] as const) {
+    const refused = await world.ask('POST', '/v1/jobs', { ...job, concurrency: wrong });
+    expect((await problemOf(refused)).errors).toMatchObject([{ pointer }]);
+  }
+});
+
 test.each([
+  ['PUT', '/v1/pauses/tenant:nobody', {}, 404],
+  ['PUT', '/v1/pauses/tenant:No_Body', {}, 400],
   ['PUT', '/v1/pauses/no-such-model', {}, 404],
   ['PUT', `/v1/pauses/${MODEL}@9`, {}, 404],
   ['PUT', '/v1/pauses/a@b@c', {}, 400],

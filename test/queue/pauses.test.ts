@@ -22,6 +22,7 @@ const OTHER = { queue: 'whisper.ears@1', model: 'ears@1' };
 const pauseOfModel = (model: string, changes: Partial<Pause> = {}): Pause => ({
   object: 'pause',
   model,
+  tenant: null,
   submissions: 'accepted',
   now: false,
   reason: null,

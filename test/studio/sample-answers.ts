@@ -207,6 +207,7 @@ const QUEUES = QueueListSchema.parse({
     load_ms: { open: 2_100, 'warm-up': 900 },
     bytes: 2_300_000_000,
   })),
+  paused_tenants: [],
   quarantined: [],
 });
 

@@ -1,7 +1,7 @@
 /** What a worker that runs does when an operator pauses a model. */
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
-import type { JobId, Pause } from '../../packages/shared/src/index.ts';
-import { SET_PAUSE_LUA } from '../../packages/shared/src/queue/index.ts';
+import { DEFAULT_TENANT, type JobId, type Pause, tenantTarget } from '../../packages/shared/src/index.ts';
+import { Releaser, SET_PAUSE_LUA, WorkflowRunner } from '../../packages/shared/src/queue/index.ts';
 import { defineScript } from '../../packages/shared/src/redis/index.ts';
 import { bullQueue } from '../support/queue-world.ts';
 import { startRedis, type TestRedis } from '../support/redis.ts';
@@ -22,6 +22,7 @@ const SLOW = {
 
 const FACTS = {
   object: 'pause',
+  tenant: null,
   submissions: 'accepted',
   reason: null,
   at: new Date(0).toISOString(),
@@ -38,6 +39,15 @@ function pausing({ redis, keys }: WorkerWorld) {
     pause: (model: string, now: boolean) =>
       script.run([], [keys.prefix, model, JSON.stringify({ ...FACTS, model, now } satisfies Pause)]),
     resume: (model: string) => script.run([], [keys.prefix, model, '']),
+    pauseTenant: () =>
+      script.run(
+        [],
+        [
+          keys.prefix,
+          tenantTarget(DEFAULT_TENANT),
+          JSON.stringify({ ...FACTS, model: null, tenant: DEFAULT_TENANT, now: true } satisfies Pause),
+        ],
+      ),
   };
 }
 
@@ -86,4 +96,24 @@ test('A worker that did not hear of a pause, because its connection was lost, ha
   await redis.hset(keys.pauses, '*', JSON.stringify({ ...FACTS, model: '*', now: true } satisfies Pause));
   await redis.call('CLIENT', 'KILL', 'TYPE', 'pubsub');
   expect(await world.reached(job, 'queued')).toMatchObject({ attempt: 0 });
+});
+
+test('The pause of a tenant hands its running picture back and parks it; released, it continues at its step', async () => {
+  const world = await workerWorld(server.url);
+  const { redis, keys } = world;
+  const { pauseTenant, resume } = pausing(world);
+  const worker = await world.simulated(SLOW);
+  const job = await world.draw({ steps: 60 });
+  await hasCheckpoint(world, job);
+  await pauseTenant();
+  await vi.waitFor(
+    async () => expect(await redis.hget(keys.record(job), 'parked')).toBe(DEFAULT_TENANT),
+    WAIT,
+  );
+  expect(await world.records.read(job)).toMatchObject({ state: 'queued', attempt: 0 });
+  await resume(tenantTarget(DEFAULT_TENANT));
+  await new Releaser({ ...world, workflows: new WorkflowRunner(world) }).release([job]);
+  expect(await world.reached(job)).toMatchObject({ state: 'succeeded', attempt: 1 });
+  const resumed = await worker.line(({ msg }) => msg === 'picture resumed');
+  expect(resumed.step).toBeGreaterThanOrEqual(5);
 });

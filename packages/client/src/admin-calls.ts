@@ -94,21 +94,21 @@ export const rolloutCalls = (transport: Transport) => ({
 
 export type PauseCalls = ReturnType<typeof pauseCalls>;
 
-/** `model` is a name, `name@version`, or `*` for all models. */
+/** `target` is a model (`name` or `name@version`), `tenant:<name>`, or `*` for all models. */
 export const pauseCalls = (transport: Transport) => ({
   list: async ({ signal }: CallOptions = {}): Promise<readonly Pause[]> =>
     (await transport.call('get', '/v1/pauses', {}, { idempotent: true, signal })).data,
 
   /** From then on no worker claims a job of it. */
-  set: (model: string, body: PauseRequest, { signal }: CallOptions = {}): Promise<Pause> =>
-    transport.call('put', '/v1/pauses/{model}', { path: { model }, body }, { idempotent: true, signal }),
+  set: (target: string, body: PauseRequest, { signal }: CallOptions = {}): Promise<Pause> =>
+    transport.call('put', '/v1/pauses/{target}', { path: { target }, body }, { idempotent: true, signal }),
 
   /** Resumes it. */
-  end: async (model: string, { signal }: CallOptions = {}): Promise<void> => {
+  end: async (target: string, { signal }: CallOptions = {}): Promise<void> => {
     await transport.call(
       'delete',
-      '/v1/pauses/{model}',
-      { path: { model } },
+      '/v1/pauses/{target}',
+      { path: { target } },
       { idempotent: true, notFoundIsSuccess: true, signal },
     );
   },

@@ -538,7 +538,7 @@ export interface paths {
         readonly patch?: never;
         readonly trace?: never;
     };
-    readonly "/v1/pauses/{model}": {
+    readonly "/v1/pauses/{target}": {
         readonly parameters: {
             readonly query?: never;
             readonly header?: never;
@@ -547,8 +547,8 @@ export interface paths {
         };
         readonly get?: never;
         /**
-         * Pause a model, a version, or all
-         * @description From this answer on no worker claims a job of it. Jobs that run end, or go back to their queues with `now`. Waiting jobs keep their places and their deadlines. Whether new jobs are refused takes effect on every API process within two seconds.
+         * Pause a model, a version, a tenant, or all
+         * @description From this answer on no worker claims a job of it. Jobs that run end, or go back to their queues with `now`. Waiting jobs keep their places and their deadlines; those of a tenant step aside when a worker comes to them, and get new places when it is resumed. Whether new jobs are refused takes effect on every API process within two seconds.
          */
         readonly put: operations["pauseModel"];
         readonly post?: never;
@@ -839,6 +839,12 @@ export interface components {
                  * @description Of a job with `run_at` or `delay_s`: it is `scheduled` until then, and enters its queue at that time.
                  */
                 readonly run_at?: string | undefined;
+                readonly concurrency?: components["schemas"]["Concurrency"] | undefined;
+                /**
+                 * @description Of a `queued` job that has no place in its queue: enough jobs of its `concurrency` key run, or its tenant is paused.
+                 * @enum {string}
+                 */
+                readonly waits_for?: ("concurrency" | "tenant") | undefined;
                 /** @description While the job waits: its place in line, and the estimated ms until it is done, if a worker serves it or starts and its model is not paused. */
                 readonly queue: {
                     readonly position: number;
@@ -881,6 +887,11 @@ export interface components {
                 /** @description Fields that were emptied to keep the body small; `links.self` has them. */
                 readonly left_out?: readonly string[] | undefined;
             };
+        };
+        /** @description At most `max` jobs of the tenant with this `key` run at once; the others wait, and delay no other job. Of a workflow: of its nodes. */
+        readonly Concurrency: {
+            readonly key: string;
+            readonly max: number;
         };
         readonly Progress: {
             readonly fraction: number;
@@ -1148,6 +1159,12 @@ export interface components {
              * @description Of a job with `run_at` or `delay_s`: it is `scheduled` until then, and enters its queue at that time.
              */
             readonly run_at?: string | undefined;
+            readonly concurrency?: components["schemas"]["Concurrency"] | undefined;
+            /**
+             * @description Of a `queued` job that has no place in its queue: enough jobs of its `concurrency` key run, or its tenant is paused.
+             * @enum {string}
+             */
+            readonly waits_for?: ("concurrency" | "tenant") | undefined;
             /** @description While the job waits: its place in line, and the estimated ms until it is done, if a worker serves it or starts and its model is not paused. */
             readonly queue: {
                 readonly position: number;
@@ -1220,6 +1237,7 @@ export interface components {
             readonly run_at?: string | undefined;
             /** @description As `run_at`, in seconds from now. Give one of the two. */
             readonly delay_s?: number | undefined;
+            readonly concurrency?: components["schemas"]["Concurrency"] | undefined;
             readonly webhook?: components["schemas"]["WebhookRequest"] | undefined;
             /**
              * @description Your own labels, at most 32; returned unchanged.
@@ -1248,6 +1266,7 @@ export interface components {
             readonly run_at?: string | undefined;
             /** @description As `run_at`, in seconds from now. Give one of the two. */
             readonly delay_s?: number | undefined;
+            readonly concurrency?: components["schemas"]["Concurrency"] | undefined;
             readonly webhook?: components["schemas"]["WebhookRequest"] | undefined;
             /**
              * @description Your own labels, at most 32; returned unchanged.
@@ -1276,6 +1295,7 @@ export interface components {
             readonly run_at?: string | undefined;
             /** @description As `run_at`, in seconds from now. Give one of the two. */
             readonly delay_s?: number | undefined;
+            readonly concurrency?: components["schemas"]["Concurrency"] | undefined;
             readonly webhook?: components["schemas"]["WebhookRequest"] | undefined;
             /**
              * @description Your own labels, at most 32; returned unchanged.
@@ -1309,6 +1329,7 @@ export interface components {
             readonly run_at?: string | undefined;
             /** @description As `run_at`, in seconds from now. Give one of the two. */
             readonly delay_s?: number | undefined;
+            readonly concurrency?: components["schemas"]["Concurrency"] | undefined;
             readonly webhook?: components["schemas"]["WebhookRequest"] | undefined;
             /**
              * @description Your own labels, at most 32; returned unchanged.
@@ -1342,6 +1363,7 @@ export interface components {
             readonly run_at?: string | undefined;
             /** @description As `run_at`, in seconds from now. Give one of the two. */
             readonly delay_s?: number | undefined;
+            readonly concurrency?: components["schemas"]["Concurrency"] | undefined;
             readonly webhook?: components["schemas"]["WebhookRequest"] | undefined;
             /**
              * @description Your own labels, at most 32; returned unchanged.
@@ -1375,6 +1397,7 @@ export interface components {
             readonly run_at?: string | undefined;
             /** @description As `run_at`, in seconds from now. Give one of the two. */
             readonly delay_s?: number | undefined;
+            readonly concurrency?: components["schemas"]["Concurrency"] | undefined;
             readonly webhook?: components["schemas"]["WebhookRequest"] | undefined;
             /**
              * @description Your own labels, at most 32; returned unchanged.
@@ -1408,6 +1431,7 @@ export interface components {
             readonly run_at?: string | undefined;
             /** @description As `run_at`, in seconds from now. Give one of the two. */
             readonly delay_s?: number | undefined;
+            readonly concurrency?: components["schemas"]["Concurrency"] | undefined;
             readonly webhook?: components["schemas"]["WebhookRequest"] | undefined;
             /**
              * @description Your own labels, at most 32; returned unchanged.
@@ -1436,6 +1460,7 @@ export interface components {
             readonly run_at?: string | undefined;
             /** @description As `run_at`, in seconds from now. Give one of the two. */
             readonly delay_s?: number | undefined;
+            readonly concurrency?: components["schemas"]["Concurrency"] | undefined;
             readonly webhook?: components["schemas"]["WebhookRequest"] | undefined;
             /**
              * @description Your own labels, at most 32; returned unchanged.
@@ -1462,6 +1487,7 @@ export interface components {
             readonly run_at?: string | undefined;
             /** @description As `run_at`, in seconds from now. Give one of the two. */
             readonly delay_s?: number | undefined;
+            readonly concurrency?: components["schemas"]["Concurrency"] | undefined;
             readonly webhook?: components["schemas"]["WebhookRequest"] | undefined;
             /**
              * @description Your own labels, at most 32; returned unchanged.
@@ -2489,6 +2515,8 @@ export interface components {
                 /** @description By how much the memory of a worker grew when it opened the model, without that of a GPU; null if unknown. */
                 readonly bytes: number | null;
             }[];
+            /** @description Tenants of which no job is claimed: all for a key with the scope `admin`, else at most your own. */
+            readonly paused_tenants: readonly string[];
             /** @description Live workers that claim no jobs because their engine failed one after the other. */
             readonly quarantined: readonly {
                 readonly worker: string;
@@ -2834,8 +2862,13 @@ export interface components {
         readonly Pause: {
             /** @enum {string} */
             readonly object: "pause";
-            /** @description `name`, `name@version`, or `*` for all models. */
-            readonly model: string;
+            /** @description `name`, `name@version`, or `*` for all models. Null for the pause of a tenant. */
+            readonly model: string | null;
+            /**
+             * @description Null for the pause of a model.
+             * @default null
+             */
+            readonly tenant?: (string | null) | undefined;
             /**
              * @description What becomes of new jobs: `accepted` ones wait, within the limits of their callers; `refused` ones get 503 `unavailable`.
              * @enum {string}
@@ -6645,8 +6678,8 @@ export interface operations {
             readonly query?: never;
             readonly header?: never;
             readonly path: {
-                /** @description `name` for all of its versions, `name@version`, or `*` for all models. */
-                readonly model: string;
+                /** @description A model: `name` for all of its versions, or `name@version`; a tenant: `tenant:<name>`; or `*` for all models. */
+                readonly target: string;
             };
             readonly cookie?: never;
         };
@@ -6692,7 +6725,7 @@ export interface operations {
                     readonly "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Model not found (`model-not-found`) */
+            /** @description Model not found (`model-not-found`), Not found (`not-found`) */
             readonly 404: {
                 headers: {
                     readonly [name: string]: unknown;
@@ -6762,8 +6795,8 @@ export interface operations {
             readonly query?: never;
             readonly header?: never;
             readonly path: {
-                /** @description `name` for all of its versions, `name@version`, or `*` for all models. */
-                readonly model: string;
+                /** @description A model: `name` for all of its versions, or `name@version`; a tenant: `tenant:<name>`; or `*` for all models. */
+                readonly target: string;
             };
             readonly cookie?: never;
         };

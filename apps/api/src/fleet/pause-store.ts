@@ -6,6 +6,8 @@ import {
   LehrError,
   type Pause,
   type PauseRequest,
+  type TenantId,
+  tenantOf,
 } from '@lehr/shared';
 import { pauseOf, readPauses, SET_PAUSE_LUA } from '@lehr/shared/queue';
 import { defineScript, type Keys, type Redis, type Script } from '@lehr/shared/redis';
@@ -51,39 +53,39 @@ export class PauseStore {
     return this.#recent.get();
   }
 
-  /** Throws `unavailable` when new jobs of one of these models (`name@version`) are refused. */
-  async checkOpen(models: readonly string[]): Promise<void> {
+  /** Throws `unavailable` when new jobs of the tenant, or of one of these models (`name@version`), are refused. */
+  async checkOpen(tenant: TenantId, models: readonly string[]): Promise<void> {
     const pauses = await this.recent();
     if (pauses.length === 0) return;
-    for (const model of models) {
-      const pause = pauseOf(pauses, model);
-      if (pause?.submissions !== 'refused') continue;
-      const what = pause.model === EVERYTHING ? 'All models are' : `The model ${pause.model} is`;
-      const why = pause.reason === null ? '' : `: ${pause.reason}`;
-      throw new LehrError('unavailable', `${what} paused, and new jobs are refused${why}.`, {
-        retryAfterS: RETRY_AFTER_S,
-      });
-    }
+    const found = [
+      pauses.find((pause) => pause.tenant === tenant),
+      ...models.map((model) => pauseOf(pauses, model)),
+    ];
+    const refusing = found.find((pause) => pause?.submissions === 'refused');
+    if (refusing) throw refusal(refusing);
   }
 
-  /** Pauses `model` (`name`, `name@version` or `*`), or changes its pause. */
-  async set(model: string, wanted: PauseRequest, actor: Actor): Promise<Pause> {
+  /** Pauses `target` (`name`, `name@version`, `*` or `tenant:<name>`), or changes its pause. */
+  async set(target: string, wanted: PauseRequest, actor: Actor): Promise<Pause> {
     const { submissions, now } = wanted;
     const reason = wanted.reason ?? null;
     const at = new Date(this.#options.clock.now()).toISOString();
-    const pause: Pause = { object: 'pause', model, submissions, now, reason, at, by: actor.keyId ?? 'lehr' };
-    await this.#write(model, JSON.stringify(pause), actor, { submissions, now, reason });
+    const tenant = tenantOf(target) ?? null;
+    const model = tenant === null ? target : null;
+    const by = actor.keyId ?? 'lehr';
+    const pause: Pause = { object: 'pause', model, tenant, submissions, now, reason, at, by };
+    await this.#write(target, JSON.stringify(pause), actor, { submissions, now, reason });
     return pause;
   }
 
   /** Resumes it. Throws `not-found` when it is not paused. */
-  async end(model: string, actor: Actor): Promise<void> {
-    if (await this.#write(model, '', actor, {})) return;
-    throw new LehrError('not-found', `${JSON.stringify(model)} is not paused.`);
+  async end(target: string, actor: Actor): Promise<void> {
+    if (await this.#write(target, '', actor, {})) return;
+    throw new LehrError('not-found', `${JSON.stringify(target)} is not paused.`);
   }
 
   async #write(
-    model: string,
+    target: string,
     pause: string,
     actor: Actor,
     changes: Record<string, unknown>,
@@ -93,14 +95,14 @@ export class PauseStore {
     const facts = {
       action,
       actor: actor.keyId,
-      tenant: null,
-      target: model,
+      tenant: tenantOf(target) ?? null,
+      target,
       address: actor.address,
       changes,
     };
     const changed = await this.#change.run(
       [audit.key],
-      [keys.prefix, model, pause, audit.retentionMs, JSON.stringify(facts)],
+      [keys.prefix, target, pause, audit.retentionMs, JSON.stringify(facts)],
     );
     if (changed === 0) return false;
     // The next request of this process uses the change at once.
@@ -112,4 +114,17 @@ export class PauseStore {
   #newRecent(): Recent<readonly Pause[]> {
     return new Recent(() => this.list(), TTL_MS, this.#options.clock, TTL_MS);
   }
+}
+
+function refusal({ model, tenant, reason }: Pause): LehrError {
+  const what =
+    tenant !== null
+      ? `The jobs of ${tenant} are`
+      : model === EVERYTHING
+        ? 'All models are'
+        : `The model ${model} is`;
+  const why = reason === null ? '' : `: ${reason}`;
+  return new LehrError('unavailable', `${what} paused, and new jobs are refused${why}.`, {
+    retryAfterS: RETRY_AFTER_S,
+  });
 }

@@ -58,13 +58,13 @@ export interface DirectJob {
 
 /** Whether a job is small, needs no record, and can be answered by its request only. */
 export function mayBeDirect(
-  { type, input, cost, held_by, hook_events, webhook, rollout, retried_from, later }: PricedJob,
+  { type, input, cost, held_by, hook_events, webhook, rollout, retried_from, later, concurrency }: PricedJob,
   attachments: readonly unknown[],
   identity: RequestIdentity,
 ): boolean {
   if (later || !isTextJobType(type) || held_by === undefined || attachments.length > 0) return false;
-  // A webhook, a key and a rollout need the record of an ended job.
-  if (hook_events || webhook || rollout || retried_from || identity.idempotency) return false;
+  // A webhook, a key, a rollout and a limit on what runs at once need the record of an ended job.
+  if (hook_events || webhook || rollout || retried_from || concurrency || identity.idempotency) return false;
   const { texts, top_k } = input as { texts: readonly unknown[]; top_k?: number | null };
   if (texts.length > MAX_DIRECT_TEXTS || cost > MAX_DIRECT_COST_MS || (top_k ?? 0) > MAX_TOP_K) return false;
   if (type === 'fill-mask' && filledChars(texts, top_k ?? DEFAULT_TOP_K) > MAX_FILLED_CHARS) return false;

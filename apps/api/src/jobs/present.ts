@@ -68,6 +68,7 @@ export class Presenter {
       expires_at: 'expires_at' in record ? iso(record.expires_at) : null,
       deadline_at: isoOrNull(record.deadline_at),
       ...(record.run_at !== undefined && { run_at: iso(record.run_at) }),
+      ...limitsOf(record),
       queue: await this.#place(record, nodeRecords, position),
       progress: progressNow(record, nodes),
       input: presentInput(record, (path) => this.url(path)),
@@ -130,6 +131,15 @@ export class Presenter {
     const { readyInMs } = expected;
     return { position, eta_ms: eta === null ? null : eta + readyInMs, worker_in_ms: readyInMs };
   }
+}
+
+/** What the caller lets run at once, and what a parked job waits for. */
+function limitsOf({ state, tenant, parked, workflow, concurrency = workflow?.concurrency }: JobOutline) {
+  const waitsFor = parked === tenant ? ('tenant' as const) : ('concurrency' as const);
+  return {
+    ...(concurrency && { concurrency }),
+    ...(state === 'queued' && parked !== undefined && { waits_for: waitsFor }),
+  };
 }
 
 function progressNow(record: JobRecord, nodes: Job['nodes']): Job['progress'] {

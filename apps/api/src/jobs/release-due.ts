@@ -1,10 +1,13 @@
-/** Puts scheduled jobs into their queues when their time has come. Every API process does it, each for the jobs that it takes. */
+/**
+ * Puts scheduled jobs into their queues when their time has come, and parked ones when they may start. Every API process does it, each for
+ * the jobs that it takes.
+ */
 import { every, type JobId, type Log, type Metrics } from '@lehr/shared';
 import { Releaser, type ReleaserOptions } from '@lehr/shared/queue';
 import { takerOf } from '../base/take-due.ts';
 
-/** A job is late by up to this much. */
-const EVERY_MS = 500;
+/** A job is late by up to this much; so is the next job of a concurrency key. */
+const EVERY_MS = 100;
 /** Per round trip: few enough that Redis serves other commands in between. */
 const TAKEN = 100;
 /** Jobs of a process that died are due again after this. */

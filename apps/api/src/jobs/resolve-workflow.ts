@@ -44,6 +44,7 @@ export async function resolveWorkflow(
       job: newJobId(),
       after: [...after],
     })),
+    concurrency: request.concurrency,
   };
   return {
     type: request.type,

@@ -23,7 +23,8 @@ interface RetryParts {
 }
 
 /** Stands for a request: everything that a request would be resolved to is in the record. */
-export interface RetryRequest extends Pick<JobRequest, 'priority' | 'deadline_s' | 'metadata'> {
+export interface RetryRequest
+  extends Pick<JobRequest, 'priority' | 'deadline_s' | 'metadata' | 'concurrency'> {
   readonly type: 'retry';
   readonly of: JobRecord;
   readonly webhook?: undefined;
@@ -41,9 +42,9 @@ export function retryOf(of: JobRecord): RetryRequest {
       'conflict',
       'A node cannot be retried without its workflow; post the workflow again.',
     );
-  const { priority, metadata, deadline_at, run_at, created_at } = of;
+  const { priority, metadata, concurrency, deadline_at, run_at, created_at } = of;
   const deadline_s = deadline_at === undefined ? undefined : (deadline_at - (run_at ?? created_at)) / 1000;
-  return { type: 'retry', of, priority, metadata, deadline_s };
+  return { type: 'retry', of, priority, metadata, concurrency, deadline_s };
 }
 
 /**

@@ -149,7 +149,10 @@ async function priceJob(
   if (later && attachments.length > 0) checkKept(parts, later);
   // A pause says nothing about the time at which a later job runs.
   if (!later)
-    await parts.pauses.checkOpen((resolved.workflow?.nodes ?? [resolved]).map(({ model }) => model));
+    await parts.pauses.checkOpen(
+      tenant,
+      (resolved.workflow?.nodes ?? [resolved]).map(({ model }) => model),
+    );
   const job = {
     id,
     tenant,
@@ -160,6 +163,8 @@ async function priceJob(
     later: later?.when,
     held_by: heldBy,
     batch,
+    ...(request.type !== 'workflow' &&
+      request.type !== 'speech-to-image' && { concurrency: request.concurrency }),
     trace: span?.traceparent,
     ...hookFields(parts.webhooks.egress, tenant, hook),
     ...resolved,

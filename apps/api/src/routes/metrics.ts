@@ -22,7 +22,7 @@ export function metricsRoute(app: Api, parts: ApiParts): void {
 async function refresh(parts: ApiParts): Promise<void> {
   const { redis, keys, queues, fleet, metrics, registry, webhooks, log } = parts;
   const { queueJobs, queueOldestJobAge, modelPaused, workers, webhooksPending, unreadable } = metrics;
-  const { redisMemory, redisDropped, redisLatency, scheduledJobs } = metrics;
+  const { redisMemory, redisDropped, redisLatency, scheduledJobs, tenantsPaused } = metrics;
   const { scaleDesired, scaleWorkers, scaleWaiting, scaleStart } = metrics;
   metrics.heldRequests.set(parts.waits.size);
   metrics.waitingRequests.set(parts.activeRequests.waiting);
@@ -30,7 +30,8 @@ async function refresh(parts: ApiParts): Promise<void> {
   metrics.modelsFileProblem.set(parts.modelsProblem() === undefined ? 0 : 1);
   for (const gauge of [queueJobs, queueOldestJobAge, modelPaused, workers, webhooksPending]) gauge.reset();
   // A gauge without labels is 0 after `reset`, and absent after `remove`.
-  for (const gauge of [redisMemory, redisDropped, redisLatency, unreadable, scheduledJobs]) gauge.remove();
+  const single = [redisMemory, redisDropped, redisLatency, unreadable, scheduledJobs, tenantsPaused];
+  for (const gauge of single) gauge.remove();
   for (const gauge of [scaleDesired, scaleWorkers, scaleWaiting, scaleStart]) gauge.reset();
   showRollouts(metrics, []);
   try {
@@ -70,20 +71,30 @@ async function refresh(parts: ApiParts): Promise<void> {
       workers.set({ model, version, draining: 'false' }, taking);
       workers.set({ model, version, draining: 'true' }, all.length - taking);
     }
+    tenantsPaused.set(pauses.filter(({ tenant }) => tenant !== null).length);
     showScales(metrics, scales);
     showRollouts(metrics, rollouts);
     webhooksPending.set({ stage: 'outbox' }, outbox);
     webhooksPending.set({ stage: 'delivery' }, undelivered);
     unreadable.set(listed);
     scheduledJobs.set(scheduled);
-    if (memory !== undefined) redisMemory.set(memory);
-    redisDropped.set(dropped);
-    redisLatency.set(latencyMs / 1000);
-    metrics.redisUp.set(1);
+    showRedis(metrics, memory, dropped, latencyMs);
   } catch (error) {
     log.warn({ error }, 'queue metrics could not be read');
     metrics.redisUp.set(0);
   }
+}
+
+function showRedis(
+  metrics: ApiParts['metrics'],
+  memory: number | undefined,
+  dropped: number,
+  latencyMs: number,
+) {
+  if (memory !== undefined) metrics.redisMemory.set(memory);
+  metrics.redisDropped.set(dropped);
+  metrics.redisLatency.set(latencyMs / 1000);
+  metrics.redisUp.set(1);
 }
 
 /** With the wait behind the other commands of this scrape and of the process, as every request has it. */

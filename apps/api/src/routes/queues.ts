@@ -97,7 +97,9 @@ export function queuesRoute(app: Api, parts: ApiParts): void {
       parts.pauses.list(),
     ]);
     const isPaused = (model: string): boolean => pauseOf(pauses, model) !== undefined;
-    const workers = c.var.caller.scopes.has('admin') ? reports : reports.map(forTenants);
+    const { tenant, scopes } = c.var.caller;
+    const isAdmin = scopes.has('admin');
+    const workers = isAdmin ? reports : reports.map(forTenants);
     const shown = await Promise.all(
       depths.map(async (depth) => {
         const group = parseGroupQueueName(depth.queue);
@@ -117,7 +119,10 @@ export function queuesRoute(app: Api, parts: ApiParts): void {
     const quarantined = workers.flatMap(({ id, quarantined: reason }) =>
       reason === undefined ? [] : [{ worker: id, reason }],
     );
-    return c.json({ object: 'list' as const, data, models, quarantined }, 200);
+    const paused_tenants = pauses.flatMap((pause) =>
+      pause.tenant !== null && (isAdmin || pause.tenant === tenant) ? [pause.tenant] : [],
+    );
+    return c.json({ object: 'list' as const, data, models, paused_tenants, quarantined }, 200);
   });
 }
 

@@ -30,46 +30,41 @@ export const queues = defineCommand({
         ]),
       ),
     );
-    terminal.out('\n');
-    terminal.out(
-      tableOf(
-        ['MODEL', 'WORKERS', 'BREAKER', 'PROBLEM'],
-        list.models.map(({ model, workers, breaker, paused, problem }) => [
-          model,
-          `${workers}`,
-          paused ? 'paused' : breaker,
-          problem ?? '',
-        ]),
-      ),
+    const print = (heads: readonly string[], rows: readonly (readonly string[])[]): void => {
+      if (rows.length > 0) terminal.out(`\n${tableOf(heads, rows)}`);
+    };
+    print(
+      ['MODEL', 'WORKERS', 'BREAKER', 'PROBLEM'],
+      list.models.map(({ model, workers, breaker, paused, problem }) => [
+        model,
+        `${workers}`,
+        paused ? 'paused' : breaker,
+        problem ?? '',
+      ]),
     );
-    const loads = list.models.filter(({ load_ms = {} }) => Object.keys(load_ms).length > 0);
-    if (loads.length > 0) {
-      terminal.out('\n');
-      terminal.out(
-        tableOf(
-          ['MODEL', 'MEMORY', 'CAN LOAD', 'PULL', 'OPEN', 'WARM-UP', 'FIRST ANSWER'],
-          loads.map(({ model, bytes, can_load, load_ms }) => [
-            model,
-            bytes == null ? '' : bytesText(bytes),
-            `${can_load ?? 0}`,
-            age(load_ms.pull),
-            age(load_ms.open),
-            age(load_ms['warm-up']),
-            age(load_ms['first-answer']),
-          ]),
-        ),
-      );
-    }
-    const { quarantined } = list;
-    if (quarantined.length > 0) {
-      terminal.out('\n');
-      terminal.out(
-        tableOf(
-          ['QUARANTINED', 'REASON'],
-          quarantined.map(({ worker, reason }) => [worker, reason]),
-        ),
-      );
-    }
+    print(
+      ['MODEL', 'MEMORY', 'CAN LOAD', 'PULL', 'OPEN', 'WARM-UP', 'FIRST ANSWER'],
+      list.models
+        .filter(({ load_ms = {} }) => Object.keys(load_ms).length > 0)
+        .map(({ model, bytes, can_load, load_ms }) => [
+          model,
+          bytes == null ? '' : bytesText(bytes),
+          `${can_load ?? 0}`,
+          age(load_ms.pull),
+          age(load_ms.open),
+          age(load_ms['warm-up']),
+          age(load_ms['first-answer']),
+        ]),
+    );
+    // An older server has no such list.
+    print(
+      ['PAUSED TENANT'],
+      (list.paused_tenants ?? []).map((tenant) => [tenant]),
+    );
+    print(
+      ['QUARANTINED', 'REASON'],
+      list.quarantined.map(({ worker, reason }) => [worker, reason]),
+    );
     return EXIT.ok;
   },
 });

@@ -2,7 +2,7 @@
  * The queue side of a worker: finds and claims jobs, keeps their leases and deadlines, and writes their ends. The engine side
  * runs the jobs in between; it is reached only through `JobRunner`.
  */
-import { formatModelRef, type JobState, type LeaseToken, parseGroupQueueName } from '@lehr/shared';
+import { formatModelRef, type JobState, type LeaseToken, parseGroupQueueName, targetOf } from '@lehr/shared';
 import {
   AttemptStore,
   Claimer,
@@ -232,7 +232,7 @@ export class QueueSide {
     const canceled = await this.#parts.records.cancelRequested(this.#leases.jobs).catch(() => []);
     for (const job of canceled) this.#attempts.cancel(job);
     const pauses = await readPauses(this.#parts.commands, this.#parts.keys).catch(() => []);
-    for (const { model, now } of pauses) if (now) this.#attempts.handBack(model);
+    for (const pause of pauses) if (pause.now) this.#attempts.handBack(targetOf(pause));
   }
 
   /** Finds groups that were announced meanwhile, and those of models that were opened since. */

@@ -1,6 +1,6 @@
 /** The request that creates a job. */
 import { z } from 'zod';
-import { MetadataSchema, PRIORITY_CLASSES } from './job.ts';
+import { ConcurrencySchema, MetadataSchema, PRIORITY_CLASSES } from './job.ts';
 import { PictureTransformRequestSchema } from './picture-transform.ts';
 import { SpeechToTextRequestSchema } from './speech-to-text.ts';
 import {
@@ -38,6 +38,7 @@ const common = {
   delay_s: z.number().nonnegative().max(MAX_DELAY_S).optional().meta({
     description: 'As `run_at`, in seconds from now. Give one of the two.',
   }),
+  concurrency: ConcurrencySchema.optional(),
   webhook: WebhookRequestSchema.optional(),
   metadata: MetadataSchema.default({}),
 };

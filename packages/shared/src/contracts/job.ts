@@ -59,6 +59,22 @@ export const MetadataSchema = z
   )
   .meta({ description: 'Your own labels, at most 32; returned unchanged.', example: { order: '81' } });
 
+/** A limit that the caller sets for its own jobs. */
+export const ConcurrencySchema = z
+  .strictObject({
+    key: z
+      .string()
+      .regex(/^[A-Za-z0-9][A-Za-z0-9._:@/-]{0,63}$/, 'must match [A-Za-z0-9][A-Za-z0-9._:@/-]{0,63}'),
+    max: z.int().min(1).max(1000),
+  })
+  .meta({
+    id: 'Concurrency',
+    description:
+      'At most `max` jobs of the tenant with this `key` run at once; the others wait, and delay no other job. Of a workflow: of its nodes.',
+    example: { key: 'customer-42', max: 2 },
+  });
+export type Concurrency = z.output<typeof ConcurrencySchema>;
+
 /** How long each part of a text-to-image job took, ms. They sum to `total_ms`. */
 export const TimingsSchema = z
   .object({
@@ -245,6 +261,11 @@ export const JobSchema = z
     run_at: z.iso.datetime().optional().meta({
       description:
         'Of a job with `run_at` or `delay_s`: it is `scheduled` until then, and enters its queue at that time.',
+    }),
+    concurrency: ConcurrencySchema.optional(),
+    waits_for: z.enum(['concurrency', 'tenant']).optional().meta({
+      description:
+        'Of a `queued` job that has no place in its queue: enough jobs of its `concurrency` key run, or its tenant is paused.',
     }),
     queue: z
       .object({

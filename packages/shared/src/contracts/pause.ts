@@ -1,20 +1,30 @@
-/** Pauses of models: nothing of them is claimed until they are resumed. */
+/** Pauses of models and tenants: nothing of them is claimed until they are resumed. */
 import { z } from 'zod';
+import { TenantSchema } from './api-key.ts';
 import { SLUG } from './group.ts';
 
 /** In the place of a model: everything. */
 export const EVERYTHING = '*';
 
+const TENANT = 'tenant:';
+/** The target of the pause of a tenant. */
+export const tenantTarget = (tenant: string): string => `${TENANT}${tenant}`;
+/** The tenant of such a target; undefined for a target that is a model. */
+export const tenantOf = (target: string): string | undefined =>
+  target.startsWith(TENANT) ? target.slice(TENANT.length) : undefined;
+
 const isTarget = (target: string): boolean =>
   target === EVERYTHING ||
+  TenantSchema.safeParse(tenantOf(target)).success ||
   (target.split('@').length <= 2 && target.split('@').every((part) => SLUG.test(part)));
 
 export const PauseParamsSchema = z.object({
-  model: z
+  target: z
     .string()
-    .refine(isTarget, 'must be a model, `name` or `name@version`, or `*` for all models')
+    .refine(isTarget, 'must be a model, `name` or `name@version`, `tenant:<name>`, or `*` for all models')
     .meta({
-      description: '`name` for all of its versions, `name@version`, or `*` for all models.',
+      description:
+        'A model: `name` for all of its versions, or `name@version`; a tenant: `tenant:<name>`; or `*` for all models.',
       example: 'sd',
     }),
 });
@@ -43,7 +53,11 @@ export type PauseRequest = z.output<typeof PauseRequestSchema>;
 export const PauseSchema = z
   .object({
     object: z.literal('pause'),
-    model: z.string().meta({ description: '`name`, `name@version`, or `*` for all models.', example: 'sd' }),
+    model: z.string().nullable().meta({
+      description: '`name`, `name@version`, or `*` for all models. Null for the pause of a tenant.',
+      example: 'sd',
+    }),
+    tenant: z.string().nullable().default(null).meta({ description: 'Null for the pause of a model.' }),
     submissions,
     now: z.boolean(),
     reason: reason.nullable(),
@@ -52,6 +66,8 @@ export const PauseSchema = z
   })
   .meta({ id: 'Pause' });
 export type Pause = z.output<typeof PauseSchema>;
+
+export const targetOf = ({ model, tenant }: Pause): string => model ?? tenantTarget(tenant ?? '');
 
 export const PauseListSchema = z
   .object({ object: z.literal('list'), data: z.array(PauseSchema) })

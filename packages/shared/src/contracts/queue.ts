@@ -86,6 +86,10 @@ export const QueueListSchema = z
         }),
       )
       .meta({ description: 'Every offered model version, with the worst breaker of its groups.' }),
+    paused_tenants: z.array(z.string()).meta({
+      description:
+        'Tenants of which no job is claimed: all for a key with the scope `admin`, else at most your own.',
+    }),
     quarantined: z.array(z.object({ worker: z.string(), reason: z.string() })).meta({
       description: 'Live workers that claim no jobs because their engine failed one after the other.',
     }),

@@ -7,6 +7,8 @@
 -- ARGV[2]  JSON {queue, worker, lease_ms, leases, first?}: a lease token for each job that may be claimed; `first` is a job that is claimed
 --          before all others, if it still waits
 --
+-- Jobs that may not start yet are parked on the way (records/transition.lua), up to MAX_PARKED of them.
+--
 -- Returns for each job {id, lease, why BullMQ gave it up or '', outcome of the start}. A job that BullMQ gave up is claimed and not started,
 -- so it has no outcome: the worker must fail it.
 --
@@ -25,12 +27,21 @@ local queue_keys = of_queue(
   'wait', 'active', 'prioritized', 'events', 'stalled', 'limiter', 'delayed', 'paused', 'meta', 'pc', 'marker'
 )
 
+-- About 30 us each.
+local MAX_PARKED = 100
+
 local started = {}
+-- Returns the record, and whether the job was parked instead: then it is not in the queue any more.
 local function start(id, lease)
   local given_up = redis.call('HGET', base .. id, 'defa')
   local outcome = given_up and {} or apply({ move = 'start', id = id, lease = lease, fields = { worker = asked.worker } })
+  if outcome[1] == 'parked' then
+    redis.call('LREM', base .. 'active', 1, id)
+    redis.call('DEL', base .. id .. ':lock')
+    return nil, true
+  end
   started[#started + 1] = { id, lease, given_up or '', outcome }
-  return outcome[7]
+  return outcome[7], false
 end
 
 -- Starts the jobs that this call has claimed before. Only a lost reply costs this search.
@@ -68,12 +79,18 @@ end
 if asked.first then redis.call('ZADD', base .. 'prioritized', 'XX', -1, asked.first) end
 -- Once a job runs: how many may be claimed beside it.
 local left
+local parked = 0
 for i, lease in ipairs(asked.leases) do
   if left == 0 then break end
   local lock = cmsgpack.pack({ token = lease, name = lease, lockDuration = asked.lease_ms })
-  local id = bull_take(queue_keys, { base, now, lock })[2]
-  if id == 0 then break end
-  local record = start(id, lease)
+  local id, record, is_parked
+  repeat
+    id = bull_take(queue_keys, { base, now, lock })[2]
+    if id == 0 then break end
+    record, is_parked = start(id, lease)
+    if is_parked then parked = parked + 1 end
+  until not is_parked or parked == MAX_PARKED
+  if id == 0 or is_parked then break end
   if left then
     left = left - 1
   elseif i < #asked.leases then

@@ -174,6 +174,7 @@ export class WorkflowRunner {
       parent: parent.id,
       node: node.id,
       rollout: node.rollout,
+      concurrency: parent.workflow?.concurrency,
       trace: parent.trace,
     };
     const link = { id: parent.id, queue: this.#queue };

@@ -36,19 +36,57 @@ local function shift_load(queue, priority, tenant, model, cost, sign)
   if tonumber(redis.call('HINCRBYFLOAT', own, model, ms)) <= 0 then redis.call('HDEL', own, model) end
 end
 
--- Keeps load and running jobs in agreement with the state.
-local function follow_state(id, known, state)
-  if known.state == 'scheduled' then redis.call('ZREM', prefix .. ':scheduled-jobs', id) end
-  if known.state == 'queued' then
+-- The concurrency of a job: its key, which is its tenant's own, and how many jobs with it may run at once. Nil for a job without one.
+local function concurrency_of(known)
+  local is_json, asked = pcall(cjson.decode, known.concurrency or '')
+  if is_json then return known.tenant .. ':' .. asked.key, asked.max end
+end
+
+-- Why a waiting job may not start now: its tenant, which is paused, or its concurrency key, of which enough jobs run. Nil when it may.
+local function held_by_whom(known)
+  if redis.call('HEXISTS', prefix .. ':pauses', 'tenant:' .. known.tenant) == 1 then return known.tenant end
+  local key, max = concurrency_of(known)
+  if key and redis.call('SCARD', prefix .. ':concurrent:' .. key) >= max then return key end
+end
+
+-- Parks a waiting job: it stays queued, but has no place in its queue and no load until queue/release.lua gives it a new place.
+local function park(id, known, why)
+  if known.parked then
+    redis.call('ZREM', prefix .. ':parked:' .. known.parked, id)
+  else
     shift_load(known.queue, known.priority, known.tenant, known.model, known.cost, -1)
-  elseif state == 'queued' then
+  end
+  redis.call('HSET', prefix .. ':record:' .. id, 'parked', why)
+  redis.call('ZADD', prefix .. ':parked:' .. why, now, id)
+end
+
+-- Makes up to `count` jobs that were parked for this reason due; an API process releases them.
+local function unpark(why, count)
+  for _, id in ipairs(redis.call('ZRANGE', prefix .. ':parked:' .. why, 0, count - 1)) do
+    redis.call('ZADD', prefix .. ':scheduled-jobs', now, id)
+  end
+end
+
+-- Keeps load and running jobs, also those of a concurrency key, in agreement with the state.
+local function follow_state(id, known, state)
+  if known.state == 'scheduled' or known.parked then redis.call('ZREM', prefix .. ':scheduled-jobs', id) end
+  if known.parked then redis.call('ZREM', prefix .. ':parked:' .. known.parked, id) end
+  local had_load = known.state == 'queued' and not known.parked
+  if had_load and state ~= 'queued' then
+    shift_load(known.queue, known.priority, known.tenant, known.model, known.cost, -1)
+  elseif not had_load and state == 'queued' then
     shift_load(known.queue, known.priority, known.tenant, known.model, known.cost, 1)
   end
-  local running = prefix .. ':running:' .. known.tenant
+  local running, key, max = prefix .. ':running:' .. known.tenant, concurrency_of(known)
   if state == 'running' then
     redis.call('SADD', running, id)
+    if key then redis.call('SADD', prefix .. ':concurrent:' .. key, id) end
   elseif known.state == 'running' then
     redis.call('SREM', running, id)
+    if key then
+      redis.call('SREM', prefix .. ':concurrent:' .. key, id)
+      unpark(key, math.max(0, max - redis.call('SCARD', prefix .. ':concurrent:' .. key)))
+    end
   end
 end
 
@@ -171,7 +209,7 @@ local function list_ended(id, tenant, state)
 end
 
 local function finish(key, id, tenant)
-  redis.call('HDEL', key, 'lease', 'progress', 'cancel_requested', 'score', 'fair_tag', 'checkpoint', 'held_by')
+  redis.call('HDEL', key, 'lease', 'progress', 'cancel_requested', 'score', 'fair_tag', 'checkpoint', 'held_by', 'parked')
   redis.call('ZREM', KEYS[1], id)
   redis.call('ZREM', prefix .. ':live:' .. tenant, id)
   -- The list of a tenant without unfinished jobs expires with the last record in it.

@@ -15,6 +15,8 @@
  *
  * `output` announces a part of the result while the job still runs.
  * A job with a time is created as `scheduled`, and enters its queue by `release` at that time. It ends from there as a queued one does.
+ * A job that may not start yet, because its tenant is paused or enough jobs of its concurrency key run, is parked: it is queued, but in no
+ * queue, until `release` puts it there again.
  * `begin` is the start of a workflow, when its first node starts; a workflow itself has no attempts.
  * `start` begins an attempt: it may find the record queued, or still running if the worker of the last attempt died.
  * Every later move of an attempt names its lease, and moves of older attempts are refused as stale.
@@ -24,6 +26,7 @@ import { ERROR_CODES, type PlainError } from '../base/errors.ts';
 import type { JobId, LeaseToken, TenantId, WorkerId } from '../base/ids.ts';
 import { storedJson } from '../base/other-versions.ts';
 import {
+  ConcurrencySchema,
   JOB_TYPES,
   type JobError,
   JobErrorSchema,
@@ -40,7 +43,7 @@ import { PromptLengthsSchema } from '../contracts/text-to-image.ts';
 
 /** Per move: the states it may start from, and the state it leads to. transition.lua is loaded with this table. */
 export const MOVES = {
-  release: { from: ['scheduled'], to: 'queued' },
+  release: { from: ['scheduled', 'queued'], to: 'queued' },
   start: { from: ['queued', 'running'], to: 'running' },
   begin: { from: ['queued'], to: 'running' },
   progress: { from: ['running'], to: 'running' },
@@ -124,6 +127,8 @@ const WorkflowStateSchema = z.object({
       rollout: z.string().optional(),
     }),
   ),
+  /** Of each node: the workflow itself runs nowhere. */
+  concurrency: ConcurrencySchema.optional(),
 });
 export type WorkflowState = z.output<typeof WorkflowStateSchema>;
 
@@ -171,8 +176,9 @@ const base = {
   metadata: storedJson(MetadataSchema),
   created_at: number,
   deadline_at: number.optional(),
-  /** Of a job that was scheduled: when it enters its queue, and when it did. */
+  /** Of a job that was scheduled: when it enters its queue. */
   run_at: number.optional(),
+  /** When it was last put into its queue, of a job that was scheduled or parked. */
   released_at: number.optional(),
   /** Its place in line (queue/score.ts). */
   score: number.optional(),
@@ -191,6 +197,10 @@ const base = {
   /** Of a node: the id of its workflow's job, and the node's id in it. */
   parent: id<JobId>().optional(),
   node: z.string().optional(),
+  /** How many jobs of its tenant with this key may run at once. */
+  concurrency: storedJson(ConcurrencySchema).optional(),
+  /** While the job is parked: the tenant, or `<tenant>:<concurrency key>`, that it waits for. */
+  parked: z.string().optional(),
   /** Present when checkpoints of it were stored (checkpoints.ts), until it ends. */
   checkpoint: z.string().optional(),
   /** The API process that holds the request which made it, until it ends; that process gets the ended record as a message. */
@@ -275,5 +285,6 @@ export type NewJob = Pick<
   | 'held_by'
   | 'rollout'
   | 'batch'
+  | 'concurrency'
   | 'trace'
 >;

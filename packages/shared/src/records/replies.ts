@@ -12,6 +12,7 @@ export interface Outcome {
     | 'requested'
     | 'ended'
     | 'overtaken'
+    | 'parked'
     | 'stale'
     | 'exists'
     | 'missing'

@@ -28,6 +28,7 @@
 --   stale      another attempt owns the job now, or a worker's lease on it is still alive; a caller has adopted the abandoned job
 --   exists     create found a record with this id
 --   missing    there is no such record
+--   parked     start found that the job may not run yet: its tenant is paused, or enough jobs of its concurrency key run
 --   unreadable the record lacks what the move needs: it is damaged or of another version. Nothing is changed; in place of the
 --              record stands the name of the field
 
@@ -39,7 +40,7 @@ end
 
 local FIELDS = {
   'state', 'rev', 'attempt', 'lease', 'cancel_requested', 'tenant', 'queue', 'worker', 'deadline_at', 'priority', 'cost',
-  'hook_events', 'fair_tag', 'parent', 'model', 'held_by', 'rollout', 'batch',
+  'hook_events', 'fair_tag', 'parent', 'model', 'held_by', 'rollout', 'batch', 'concurrency', 'parked',
 }
 
 -- The fields of a record that moves depend on, by their names; false for one that it has not got. Nil for a key that is no hash: an error
@@ -160,6 +161,11 @@ local function apply(m)
   end
 
   local move = made_move(m.move, known)
+  local why_not = move == 'start' and state == 'queued' and held_by_whom(known)
+  if why_not then
+    park(m.id, known, why_not)
+    return answer('parked')
+  end
   local is_own = move == m.move
   state = MOVES[move].to
   follow_state(m.id, known, state)
@@ -181,6 +187,7 @@ local function apply(m)
     if m.lease then append(written, 'ended_by', m.lease) end
   end
   redis.call('HSET', key, unpack(written))
+  if known.parked then redis.call('HDEL', key, 'parked') end
   if move == 'start' then
     if known.fair_tag then advance_virtual_time(known.queue, known.priority, tonumber(known.fair_tag)) end
   elseif move == 'release' then

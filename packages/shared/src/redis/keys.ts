@@ -1,5 +1,6 @@
 /**
- * The keys Lehr writes in Redis besides BullMQ's own, and those that only scripts know (planned.lua, start.lua). All carry one hash tag, so that
+ * The keys Lehr writes in Redis besides BullMQ's own, and those that only scripts know (planned.lua, start.lua,
+ * move-effects.lua). All carry one hash tag, so that
  * scripts may touch several of them on a Redis Cluster too (one slot: Cluster gives no scale-out here).
  */
 
@@ -22,7 +23,7 @@ export interface Keys {
   runningOf(tenant: TenantId): string;
   /** Ids of unfinished jobs with a deadline, scored by it. */
   readonly deadlines: string;
-  /** Ids of scheduled jobs, by when they enter their queues. */
+  /** Ids of scheduled jobs, by when they enter their queues; and of parked jobs that may enter theirs. */
   readonly scheduledJobs: string;
   /** Ids of all jobs of a tenant, in order of id and so of creation. */
   jobsOf(tenant: TenantId): string;
@@ -49,7 +50,7 @@ export interface Keys {
   readonly groupLooks: string;
   /** Channel: this group queue was retired. */
   readonly retiredGroups: string;
-  /** What is paused, by name, `name@version` or `*`: a hash. Also the channel on which workers learn that they must hand its jobs back. */
+  /** What is paused, by name, `name@version`, `*` or `tenant:<name>`: a hash. Also the channel on which workers learn that they must hand its jobs back. */
   readonly pauses: string;
   /** Group queues that a tenant has used recently, by its latest admission. */
   groupsOf(tenant: TenantId): string;

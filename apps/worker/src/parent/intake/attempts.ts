@@ -103,11 +103,12 @@ export class Attempts {
     }
   }
 
-  /** Hands the jobs of this model back to their queues: it was paused (`name`, `name@version` or `*`). */
+  /** Hands the jobs of this model or tenant back to their queues: it was paused (`name`, `name@version`, `*` or `tenant:<name>`). */
   handBack(target: string): void {
     this.#meanwhile?.paused.add(target);
     for (const run of this.#runs.values()) {
-      if (isPausedBy(target, run.record.model)) this.#options.runner.stop(run, { kind: 'handed-back' });
+      if (isPausedBy(target, run.record.model, run.record.tenant))
+        this.#options.runner.stop(run, { kind: 'handed-back' });
     }
   }
 
@@ -217,11 +218,11 @@ export class Attempts {
 
   /** Stops a job that was cancelled or paused while it was being claimed. */
   #stopMeanwhile(run: JobRun): void {
-    const { id, model } = run.record;
+    const { id, model, tenant } = run.record;
     const meanwhile = this.#meanwhile;
     if (meanwhile?.canceled.has(id)) this.#options.runner.stop(run, { kind: 'canceled' });
     for (const target of meanwhile?.paused ?? [])
-      if (isPausedBy(target, model)) this.#options.runner.stop(run, { kind: 'handed-back' });
+      if (isPausedBy(target, model, tenant)) this.#options.runner.stop(run, { kind: 'handed-back' });
   }
 
   /** Runs a job that was started, and writes its end. Never rejects. */

@@ -23,6 +23,13 @@ export const JOB_METRICS = {
     apps: ['api'],
     labels: ['model', 'version'],
   },
+  tenantsPaused: {
+    name: 'lehr_tenants_paused',
+    kind: 'gauge',
+    help: 'Tenants that an operator has paused, so that none of their jobs is claimed.',
+    apps: ['api'],
+    labels: [],
+  },
   workers: {
     name: 'lehr_workers',
     kind: 'gauge',

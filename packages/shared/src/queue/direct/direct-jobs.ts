@@ -46,15 +46,15 @@ export class DirectJobs {
   }
 
   /**
-   * Sends an admitted job to the worker that has the fewest of them; one round trip. Undefined when jobs of the group wait, its model is
-   * paused, or none of these workers has room or listens: then nothing was sent.
+   * Sends an admitted job to the worker that has the fewest of them; one round trip. Undefined when jobs of the group wait, its model or
+   * tenant is paused, or none of these workers has room or listens: then nothing was sent.
    */
   async send(
     job: NewJob,
     queues: GroupQueues,
     workers: readonly WorkerId[],
   ): Promise<RunningRecord | undefined> {
-    const { id, queue, model, priority, fair_tag = 0 } = job;
+    const { id, queue, model, tenant, priority, fair_tag = 0 } = job;
     const { prioritizedKey, waitKey } = queues.of(queue);
     const reply = await this.#send.run(
       [
@@ -66,7 +66,17 @@ export class DirectJobs {
         this.#keys.pauses,
         ...workers.map((worker) => this.#keys.direct(worker)),
       ],
-      [id, queue, priority, fair_tag, MAX_DIRECT, DIRECT_MS, JSON.stringify(encodeRecord(job)), model],
+      [
+        id,
+        queue,
+        priority,
+        fair_tag,
+        MAX_DIRECT,
+        DIRECT_MS,
+        JSON.stringify(encodeRecord(job)),
+        model,
+        tenant,
+      ],
     );
     if (reply === null) return undefined;
     const [number, now] = reply as [number, number];

@@ -12,8 +12,8 @@
 --            the channel on which the worker gets them
 -- ARGV[1]  job id, ARGV[2] queue, ARGV[3] class, ARGV[4] start tag
 -- ARGV[5]  how many such jobs a worker may have, ARGV[6] ms after which a job no longer counts
--- ARGV[7]  the job, ARGV[8] its model
--- Returns {number of the worker in KEYS[7..] from 1, now}, or nothing: jobs wait, the model is paused, or no worker has room or listens.
+-- ARGV[7]  the job, ARGV[8] its model, ARGV[9] its tenant
+-- Returns {number of the worker in KEYS[7..] from 1, now}, or nothing: jobs wait, the model or the tenant is paused, or no worker has room or listens.
 
 local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
@@ -26,7 +26,10 @@ for i = 7, #KEYS do
   counts[i] = redis.call('ZCARD', KEYS[i])
   if counts[i] < tonumber(ARGV[5]) then order[#order + 1] = i end
 end
-if redis.call('ZCARD', KEYS[1]) > 0 or redis.call('LLEN', KEYS[2]) > 0 or is_paused(KEYS[6], ARGV[8]) then return nil end
+if redis.call('ZCARD', KEYS[1]) > 0 or redis.call('LLEN', KEYS[2]) > 0 or is_paused(KEYS[6], ARGV[8])
+  or redis.call('HEXISTS', KEYS[6], 'tenant:' .. ARGV[9]) == 1 then
+  return nil
+end
 table.sort(order, function(a, b)
   if counts[a] == counts[b] then return a < b end
   return counts[a] < counts[b]
