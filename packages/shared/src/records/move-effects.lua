@@ -38,7 +38,8 @@ end
 
 -- The concurrency of a job: its key, which is its tenant's own, and how many jobs with it may run at once. Nil for a job without one.
 local function concurrency_of(known)
-  local is_json, asked = pcall(cjson.decode, known.concurrency or '')
+  if not known.concurrency then return nil end
+  local is_json, asked = pcall(cjson.decode, known.concurrency)
   if is_json then return known.tenant .. ':' .. asked.key, asked.max end
 end
 
