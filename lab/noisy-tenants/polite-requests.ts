@@ -93,6 +93,9 @@ const BATCHES: readonly PoliteRequest[] = [
   get('listBatches', '/v1/batches?limit=5'),
   get('getBatch', '/v1/batches/__new_batch__'),
   post('cancelBatch', '/v1/batches/__new_batch__/cancel', [200]),
+  get('getBatchWebhookLog', '/v1/batches/__new_batch__/webhook'),
+  // It has no webhook.
+  post('redeliverBatchWebhook', '/v1/batches/__new_batch__/webhook/redeliver', [409]),
   // It may be cancelled when its job has ended, or not yet.
   post('retryBatch', '/v1/batches/__new_batch__/retry', [200, 409]),
 ];

@@ -1,6 +1,6 @@
 /** Batches: many requests by one call, and their answers. */
 import type { CallOptions, Transport } from './transport.ts';
-import type { Batch, BatchList, BatchRequest } from './wire.ts';
+import type { Batch, BatchList, BatchRequest, Delivery } from './wire.ts';
 
 export type BatchCalls = ReturnType<typeof batchCalls>;
 
@@ -42,6 +42,15 @@ export const batchCalls = (transport: Transport, timeoutMs: number) => ({
   /** Creates a batch of the lines that did not succeed. Not retried, as `create`. */
   retry: (id: string, { signal }: CallOptions = {}): Promise<Batch> =>
     transport.call('post', '/v1/batches/{id}/retry', { path: { id } }, { idempotent: false, signal }),
+
+  /** Sends the event of its end again, with the same id and bytes. */
+  redeliver: (id: string, { signal }: CallOptions = {}): Promise<Delivery> =>
+    transport.call(
+      'post',
+      '/v1/batches/{id}/webhook/redeliver',
+      { path: { id } },
+      { idempotent: true, signal },
+    ),
 
   /** Yields the lines of an output or error file of a batch, in the order of its input, while they arrive. */
   async *answers(file: string, { signal }: CallOptions = {}): AsyncGenerator<BatchAnswer, undefined> {

@@ -23,6 +23,7 @@ export type {
   Batch,
   BatchList,
   BatchRequest,
+  BatchWebhookBody,
   Chart,
   ChartList,
   DeadLetters,

@@ -169,6 +169,46 @@ export interface paths {
         readonly patch?: never;
         readonly trace?: never;
     };
+    readonly "/v1/batches/{id}/webhook": {
+        readonly parameters: {
+            readonly query?: never;
+            readonly header?: never;
+            readonly path?: never;
+            readonly cookie?: never;
+        };
+        /**
+         * Get the webhook log of a batch
+         * @description The event of its end, and all attempts with the replies of the receiver.
+         */
+        readonly get: operations["getBatchWebhookLog"];
+        readonly put?: never;
+        readonly post?: never;
+        readonly delete?: never;
+        readonly options?: never;
+        readonly head?: never;
+        readonly patch?: never;
+        readonly trace?: never;
+    };
+    readonly "/v1/batches/{id}/webhook/redeliver": {
+        readonly parameters: {
+            readonly query?: never;
+            readonly header?: never;
+            readonly path?: never;
+            readonly cookie?: never;
+        };
+        readonly get?: never;
+        readonly put?: never;
+        /**
+         * Redeliver the webhook event of a batch
+         * @description Sends it at once with the same id and bytes and counts its attempts from zero, also to a receiver that was closed. Takes no body.
+         */
+        readonly post: operations["redeliverBatchWebhook"];
+        readonly delete?: never;
+        readonly options?: never;
+        readonly head?: never;
+        readonly patch?: never;
+        readonly trace?: never;
+    };
     readonly "/v1/batches": {
         readonly parameters: {
             readonly query?: never;
@@ -796,6 +836,26 @@ export interface webhooks {
         readonly patch?: never;
         readonly trace?: never;
     };
+    readonly batch: {
+        readonly parameters: {
+            readonly query?: never;
+            readonly header?: never;
+            readonly path?: never;
+            readonly cookie?: never;
+        };
+        readonly get?: never;
+        readonly put?: never;
+        /**
+         * The end of a batch
+         * @description Posted to the `webhook.url` of a batch at least once, with the same `webhook-id` on every attempt.
+         */
+        readonly post: operations["onBatchEvent"];
+        readonly delete?: never;
+        readonly options?: never;
+        readonly head?: never;
+        readonly patch?: never;
+        readonly trace?: never;
+    };
 }
 export interface components {
     schemas: {
@@ -1126,6 +1186,72 @@ export interface components {
             readonly output: components["schemas"]["JobOutputs"];
             readonly error: components["schemas"]["JobError"];
             readonly metrics: components["schemas"]["JobMetrics"];
+        };
+        readonly BatchWebhookBody: {
+            /** @enum {string} */
+            readonly type: "batch.completed" | "batch.failed" | "batch.expired" | "batch.cancelled";
+            /** Format: date-time */
+            readonly timestamp: string;
+            readonly data: components["schemas"]["Batch"];
+        };
+        readonly Batch: {
+            readonly id: string;
+            /** @enum {string} */
+            readonly object: "batch";
+            /** @enum {string} */
+            readonly endpoint: "/v1/jobs" | "/v1/images/generations" | "/v1/images/edits" | "/v1/audio/transcriptions" | "/v1/embeddings";
+            /** @description Why the batch failed as a whole. Errors of lines are in the error file. */
+            readonly errors: {
+                /** @enum {string} */
+                readonly object: "list";
+                readonly data: readonly {
+                    readonly code: string;
+                    readonly message: string;
+                    readonly param: string | null;
+                    readonly line: number | null;
+                }[];
+            } | null;
+            readonly input_file_id: string | null;
+            readonly completion_window: string;
+            /** @enum {string} */
+            readonly status: "validating" | "failed" | "in_progress" | "finalizing" | "completed" | "expired" | "cancelling" | "cancelled";
+            /** @description What succeeded, when the batch has ended: JSON lines in the order of the input. */
+            readonly output_file_id: string | null;
+            /** @description What did not, in the same form. */
+            readonly error_file_id: string | null;
+            readonly created_at: number;
+            /** @description When its first job was made, Unix seconds. */
+            readonly in_progress_at: number | null;
+            readonly expires_at: number;
+            /** @description When its last job was made or it was to end, Unix seconds. */
+            readonly finalizing_at: number | null;
+            /** @description When it was completed, Unix seconds. */
+            readonly completed_at: number | null;
+            /** @description When it failed, Unix seconds. */
+            readonly failed_at: number | null;
+            /** @description When it expired, Unix seconds. */
+            readonly expired_at: number | null;
+            /** @description When its cancellation was asked for, Unix seconds. */
+            readonly cancelling_at: number | null;
+            /** @description When it was cancelled, Unix seconds. */
+            readonly cancelled_at: number | null;
+            readonly request_counts: {
+                /** @description 0 while the file is being checked. */
+                readonly total: number;
+                readonly completed: number;
+                readonly failed: number;
+            };
+            /** @description Your own labels, at most 32; returned unchanged. */
+            readonly metadata: {
+                readonly [key: string]: string;
+            };
+            /** @enum {string} */
+            readonly priority: "interactive" | "standard" | "bulk";
+            readonly webhook: {
+                readonly url: string;
+            } | null;
+            /** @description The batch whose failed lines these are. */
+            readonly retried_from: string | null;
         };
         readonly Job: {
             readonly id: string;
@@ -2021,62 +2147,6 @@ export interface components {
             /** @description Why there was no answer. */
             readonly error: string | null;
         };
-        readonly Batch: {
-            readonly id: string;
-            /** @enum {string} */
-            readonly object: "batch";
-            /** @enum {string} */
-            readonly endpoint: "/v1/jobs" | "/v1/images/generations" | "/v1/images/edits" | "/v1/audio/transcriptions" | "/v1/embeddings";
-            /** @description Why the batch failed as a whole. Errors of lines are in the error file. */
-            readonly errors: {
-                /** @enum {string} */
-                readonly object: "list";
-                readonly data: readonly {
-                    readonly code: string;
-                    readonly message: string;
-                    readonly param: string | null;
-                    readonly line: number | null;
-                }[];
-            } | null;
-            readonly input_file_id: string | null;
-            readonly completion_window: string;
-            /** @enum {string} */
-            readonly status: "validating" | "failed" | "in_progress" | "finalizing" | "completed" | "expired" | "cancelling" | "cancelled";
-            /** @description What succeeded, when the batch has ended: JSON lines in the order of the input. */
-            readonly output_file_id: string | null;
-            /** @description What did not, in the same form. */
-            readonly error_file_id: string | null;
-            readonly created_at: number;
-            /** @description When its first job was made, Unix seconds. */
-            readonly in_progress_at: number | null;
-            readonly expires_at: number;
-            /** @description When its last job was made or it was to end, Unix seconds. */
-            readonly finalizing_at: number | null;
-            /** @description When it was completed, Unix seconds. */
-            readonly completed_at: number | null;
-            /** @description When it failed, Unix seconds. */
-            readonly failed_at: number | null;
-            /** @description When it expired, Unix seconds. */
-            readonly expired_at: number | null;
-            /** @description When its cancellation was asked for, Unix seconds. */
-            readonly cancelling_at: number | null;
-            /** @description When it was cancelled, Unix seconds. */
-            readonly cancelled_at: number | null;
-            readonly request_counts: {
-                /** @description 0 while the file is being checked. */
-                readonly total: number;
-                readonly completed: number;
-                readonly failed: number;
-            };
-            /** @description Your own labels, at most 32; returned unchanged. */
-            readonly metadata: {
-                readonly [key: string]: string;
-            };
-            /** @enum {string} */
-            readonly priority: "interactive" | "standard" | "bulk";
-            /** @description The batch whose failed lines these are. */
-            readonly retried_from: string | null;
-        };
         readonly BatchRequest: {
             /** @description A file of JSON lines, uploaded with the purpose `batch`: `{custom_id, method, url, body}`. */
             readonly input_file_id?: string | undefined;
@@ -2100,6 +2170,14 @@ export interface components {
              * @enum {string}
              */
             readonly priority?: ("interactive" | "standard" | "bulk") | undefined;
+            /** @description Gets one event when the batch has ended: `batch.` and its status, with the batch. */
+            readonly webhook?: {
+                /**
+                 * Format: uri
+                 * @description An https URL that the public Internet can reach, on port 443, without a user name.
+                 */
+                readonly url: string;
+            } | undefined;
             /** @description Your own labels, at most 32; returned unchanged. */
             readonly metadata?: ({
                 readonly [key: string]: string;
@@ -4226,6 +4304,178 @@ export interface operations {
             readonly header?: never;
             readonly path: {
                 /** @description The id of the job. */
+                readonly id: string;
+            };
+            readonly cookie?: never;
+        };
+        readonly requestBody?: never;
+        readonly responses: {
+            /** @description The delivery is scheduled. */
+            readonly 202: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/json": components["schemas"]["Delivery"];
+                };
+            };
+            /** @description Invalid request (`invalid-request`) */
+            readonly 400: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not authenticated (`unauthenticated`) */
+            readonly 401: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not allowed (`forbidden`) */
+            readonly 403: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found (`not-found`) */
+            readonly 404: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Conflict (`conflict`) */
+            readonly 409: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too large (`too-large`) */
+            readonly 413: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Internal error (`internal`) */
+            readonly 500: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Temporarily unavailable (`unavailable`) */
+            readonly 503: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    readonly getBatchWebhookLog: {
+        readonly parameters: {
+            readonly query?: never;
+            readonly header?: never;
+            readonly path: {
+                /** @description The id of the batch. */
+                readonly id: string;
+            };
+            readonly cookie?: never;
+        };
+        readonly requestBody?: never;
+        readonly responses: {
+            /** @description Both lists are empty for a job without a webhook. */
+            readonly 200: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/json": components["schemas"]["DeliveryLog"];
+                };
+            };
+            /** @description Invalid request (`invalid-request`) */
+            readonly 400: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not authenticated (`unauthenticated`) */
+            readonly 401: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not allowed (`forbidden`) */
+            readonly 403: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found (`not-found`) */
+            readonly 404: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Internal error (`internal`) */
+            readonly 500: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Temporarily unavailable (`unavailable`) */
+            readonly 503: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    readonly redeliverBatchWebhook: {
+        readonly parameters: {
+            readonly query?: never;
+            readonly header?: never;
+            readonly path: {
+                /** @description The id of the batch. */
                 readonly id: string;
             };
             readonly cookie?: never;
@@ -7945,6 +8195,41 @@ export interface operations {
         readonly requestBody?: {
             readonly content: {
                 readonly "application/json": components["schemas"]["WebhookBody"];
+            };
+        };
+        readonly responses: {
+            /** @description Any 2xx: the event is delivered. */
+            readonly 204: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Nothing more is sent to this URL. */
+            readonly 410: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content?: never;
+            };
+        };
+    };
+    readonly onBatchEvent: {
+        readonly parameters: {
+            readonly query?: never;
+            readonly header: {
+                readonly "webhook-id": string;
+                /** @description Unix seconds of this attempt. */
+                readonly "webhook-timestamp": string;
+                /** @description `v1,` and base64 of HMAC-SHA256 over `id.timestamp.body`; several are separated by spaces. */
+                readonly "webhook-signature": string;
+            };
+            readonly path?: never;
+            readonly cookie?: never;
+        };
+        readonly requestBody?: {
+            readonly content: {
+                readonly "application/json": components["schemas"]["BatchWebhookBody"];
             };
         };
         readonly responses: {

@@ -8,7 +8,7 @@ import { type JobRecord, parseStoredRecord } from '@lehr/shared/records';
 import { JobEndedError, succeeded } from '../jobs/requests/hold.ts';
 import type { BatchRecord, LineFault } from './batch-store.ts';
 import type { BatchEndpoints } from './endpoints.ts';
-import type { BatchOutput } from './finish.ts';
+import type { BatchOutput } from './present-batch.ts';
 import { type LineResult, type NumberedLine, readPart, readSlice } from './slices.ts';
 
 export interface AnswerParts {

@@ -21,6 +21,7 @@ import {
 import { defineScript, type Keys, type Redis, redisNow, type Script } from '@lehr/shared/redis';
 import { z } from 'zod';
 import { takerOf } from '../base/take-due.ts';
+import { OPEN_DELIVERY_LUA, type OpenArguments } from '../webhooks/deliveries/deliveries.ts';
 
 const script = (name: string): string => readFileSync(new URL(`./${name}.lua`, import.meta.url), 'utf8');
 
@@ -55,6 +56,8 @@ const BatchRecordSchema = z.object({
   completion_window: z.string(),
   priority: z.enum(PRIORITY_CLASSES),
   metadata: storedJson(z.record(z.string(), z.string())),
+  /** The URL that is told when it has ended. */
+  webhook: z.string().optional(),
   state: z.enum(['validating', 'in_progress', 'ending', ...REASONS]),
   reason: z.enum(REASONS).optional(),
   errors: storedJson(z.array(BatchErrorSchema)).optional(),
@@ -114,6 +117,7 @@ export type NewBatch = Pick<
   | 'completion_window'
   | 'priority'
   | 'metadata'
+  | 'webhook'
   | 'state'
   | 'total'
   | 'slices'
@@ -138,6 +142,23 @@ else
 end
 return 1`;
 
+/**
+ * The end, once: KEYS[1] the batch, [2] `batches-due`, [3] `batches-open` of its tenant, [4] and [5] those of its webhook, if it has one;
+ * ARGV[1] its id, [2] how long it is kept, ms, [3] how many fields and values follow; then those of the delivery.
+ */
+const FINISH_LUA = `${OPEN_DELIVERY_LUA}
+if redis.call('HEXISTS', KEYS[1], 'ended_at') == 1 then return 0 end
+local fields = tonumber(ARGV[3])
+redis.call('HSET', KEYS[1], unpack(ARGV, 4, 3 + fields))
+redis.call('PEXPIRE', KEYS[1], ARGV[2])
+redis.call('ZREM', KEYS[2], ARGV[1])
+redis.call('SREM', KEYS[3], ARGV[1])
+if KEYS[4] then
+  local at = 3 + fields
+  open_delivery(KEYS[4], KEYS[5], ARGV[at + 1], ARGV[at + 2], ARGV[at + 3], { unpack(ARGV, at + 4) })
+end
+return 1`;
+
 export class BatchStore {
   readonly #redis: Redis;
   readonly #keys: Keys;
@@ -145,6 +166,7 @@ export class BatchStore {
   readonly #release: Script;
   readonly #close: Script;
   readonly #end: Script;
+  readonly #finish: Script;
   /** Takes ids of batches that are due. */
   readonly take: ReturnType<typeof takerOf>;
 
@@ -155,6 +177,7 @@ export class BatchStore {
     this.#release = defineScript(redis, 'lehrReleaseBatch', script('release-batch'));
     this.#close = defineScript(redis, 'lehrCloseSlice', script('close-slice'));
     this.#end = defineScript(redis, 'lehrEndBatch', END_LUA);
+    this.#finish = defineScript(redis, 'lehrFinishBatch', FINISH_LUA);
     this.take = takerOf(redis, keys.batchesDue);
   }
 
@@ -243,20 +266,26 @@ export class BatchStore {
   }
 
   /** Asks for an end. False when the batch has ended, or ends already. */
-  async end(id: BatchId, reason: Exclude<Reason, 'completed'>, fields: Fields = {}): Promise<boolean> {
+  async end(id: BatchId, reason: Reason, fields: Fields = {}): Promise<boolean> {
     const keys = [this.#keys.batch(id), this.#keys.batchesDue];
     return (await this.#end.run(keys, [id, ...flat({ reason, ...fields })])) === 1;
   }
 
-  async finish({ id, tenant }: BatchRecord, fields: Fields, keptMs: number): Promise<void> {
+  /** The end and its webhook, in one step. False when it has ended before. */
+  async finish(
+    { id, tenant }: BatchRecord,
+    fields: Fields,
+    keptMs: number,
+    webhook: OpenArguments = { keys: [], args: [] },
+  ): Promise<boolean> {
     const keys = this.#keys;
-    await this.#redis
-      .multi()
-      .hset(keys.batch(id), ...flat(fields))
-      .pexpire(keys.batch(id), keptMs)
-      .zrem(keys.batchesDue, id)
-      .srem(keys.openBatchesOf(tenant), id)
-      .exec();
+    const changes = flat(fields);
+    return (
+      (await this.#finish.run(
+        [keys.batch(id), keys.batchesDue, keys.openBatchesOf(tenant), ...webhook.keys],
+        [id, keptMs, changes.length, ...changes, ...webhook.args],
+      )) === 1
+    );
   }
 
   now(): Promise<number> {

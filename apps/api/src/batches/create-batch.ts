@@ -2,11 +2,13 @@
 
 import { setImmediate } from 'node:timers/promises';
 import { type Batch, type BatchRequest, LehrError, MAX_SWEEP_LINES, newBatchId } from '@lehr/shared';
+import type { Egress } from '@lehr/shared/egress';
 import type { ObjectStore } from '@lehr/shared/objects';
 import type { Caller } from '../access/auth/authenticator.ts';
 import { QuotaError } from '../access/quotas.ts';
 import { refusal } from '../base/field-problems.ts';
 import type { Files } from '../jobs/files/files.ts';
+import { checkUrl } from '../webhooks/hook.ts';
 import type { BatchStore, NewBatch } from './batch-store.ts';
 import type { BatchEndpoints } from './endpoints.ts';
 import { presentBatch } from './present-batch.ts';
@@ -18,6 +20,7 @@ export interface CreateParts {
   readonly files: Files;
   readonly store: ObjectStore;
   readonly batchEndpoints: BatchEndpoints;
+  readonly webhooks: { readonly egress: Pick<Egress, 'check'> };
 }
 
 /** A guess: a batch ends at any time. */
@@ -28,7 +31,10 @@ const CHECKED_AT_ONCE = 100;
 export async function createBatch(parts: CreateParts, caller: Caller, request: BatchRequest): Promise<Batch> {
   const { tenant, keyId } = caller;
   const { completion_window, metadata, priority, endpoint } = request;
-  const shared = { id: newBatchId(), tenant, key: keyId, completion_window, metadata, priority, endpoint };
+  const webhook = request.webhook?.url;
+  const asked = { completion_window, metadata, priority, endpoint, webhook };
+  const shared = { id: newBatchId(), tenant, key: keyId, ...asked };
+  if (webhook !== undefined) checkUrl(parts.webhooks.egress, webhook, '/webhook/url');
   if (!parts.batchEndpoints[endpoint])
     throw refusal('invalid-input', [{ pointer: '/endpoint', detail: 'is not served in batches' }]);
   return add(parts, caller, { ...shared, ...(await linesOf(parts, caller, request, shared)) });
@@ -40,8 +46,9 @@ export async function retryBatch(parts: CreateParts, caller: Caller, id: string)
   const batch = await parts.batches.find(tenant, id);
   if (batch.ended_at === undefined) throw new LehrError('conflict', 'The batch has not ended.');
   if (batch.failed === 0) throw new LehrError('conflict', 'No line of the batch has failed.');
-  const { completion_window, metadata, priority, endpoint } = batch;
-  const shared = { id: newBatchId(), tenant, key, completion_window, metadata, priority, endpoint };
+  const { completion_window, metadata, priority, endpoint, webhook } = batch;
+  const asked = { completion_window, metadata, priority, endpoint, webhook };
+  const shared = { id: newBatchId(), tenant, key, ...asked };
   const source = { from: 'retry' as const, batch: batch.id };
   return add(parts, caller, { ...shared, source, state: 'validating', total: 0, slices: 0 });
 }

@@ -106,7 +106,11 @@ class Turn {
       return true;
     }
     if (batch.reason !== undefined) return this.#endStep(batch, batch.reason);
-    if (batch.collected === batch.slices) return this.#finish(batch, 'completed');
+    if (batch.collected === batch.slices) {
+      // Before its files and its webhook: a cancellation must not change what these say.
+      await parts.batches.end(batch.id, 'completed');
+      return true;
+    }
     if ((await parts.batches.now()) >= batch.expires_at) return parts.batches.end(batch.id, 'expired');
     if (batch.next === batch.slices) return this.#noteLast(batch);
     if (batch.open.filter(({ slice }) => slice !== batch.next).length >= MAX_OPEN) return false;

@@ -1,28 +1,22 @@
 /** The end of a batch: its output and its errors become files, and it is kept as long as they are. */
 
-import type { Metrics } from '@lehr/shared';
-import { fileIdOfBatch } from '@lehr/shared';
+import type { BatchWebhookBody, JobId, Metrics } from '@lehr/shared';
+import type { Keys } from '@lehr/shared/redis';
 import type { Files } from '../jobs/files/files.ts';
+import { type OpenArguments, openArguments, PENDING_MS } from '../webhooks/deliveries/deliveries.ts';
 import type { BatchRecord, BatchStore, Reason } from './batch-store.ts';
+import { OUTPUTS, outputFileOf, presentBatch } from './present-batch.ts';
 
 export interface FinishParts {
+  readonly keys: Keys;
   readonly batches: BatchStore;
   readonly files: Files;
   readonly metrics: Pick<Metrics<'api'>, 'batchesEnded'>;
   readonly outputTtlMs: number;
 }
 
-const OUTPUTS = ['output', 'error'] as const;
-export type BatchOutput = (typeof OUTPUTS)[number];
-
-/** Undefined for a file that the batch has not, because nothing succeeded, or nothing failed. */
-export function outputFileOf({ id, completed, failed, ended_at }: BatchRecord, output: BatchOutput) {
-  const lines = output === 'output' ? completed : failed;
-  return ended_at === undefined || lines === 0 ? undefined : fileIdOfBatch(id, output);
-}
-
 export async function finishBatch(
-  { batches, files, metrics, outputTtlMs }: FinishParts,
+  { keys, batches, files, metrics, outputTtlMs }: FinishParts,
   batch: BatchRecord,
   reason: Reason,
 ): Promise<void> {
@@ -39,10 +33,27 @@ export async function finishBatch(
     const file = outputFileOf(ended, output);
     if (file) await files.keepOutput(tenant, file, { name: `${id}_${output}.jsonl`, batch: { id, output } });
   }
-  await batches.finish(
-    batch,
-    { state: reason, reason, ended_at: ended.ended_at, completed: ended.completed, failed: ended.failed },
-    outputTtlMs,
+  const { completed, failed, ended_at } = ended;
+  const fields = { state: reason, reason, ended_at, completed, failed };
+  const webhook = webhookOf(keys, { ...ended, state: reason, reason });
+  if (await batches.finish(batch, fields, outputTtlMs, webhook)) metrics.batchesEnded.inc({ status: reason });
+}
+
+/** Its id is a function of the batch, which has one event. */
+function webhookOf(
+  keys: Keys,
+  batch: BatchRecord & { readonly ended_at: number },
+): OpenArguments | undefined {
+  const { id, tenant, webhook: url, reason = 'completed' } = batch;
+  if (url === undefined) return undefined;
+  const event = `batch.${reason}` as const;
+  const timestamp = new Date(batch.ended_at).toISOString();
+  const body: BatchWebhookBody = { type: event, timestamp, data: presentBatch(batch) };
+  return openArguments(
+    keys,
+    // Deliveries are kept by the id of whom they are about.
+    { job: id as string as JobId, event, id: `msg_${id.slice('batch_'.length).toUpperCase()}` },
+    { tenant, signer: tenant, url, retried: '1', body: JSON.stringify(body) },
+    PENDING_MS,
   );
-  metrics.batchesEnded.inc({ status: reason });
 }

@@ -1,7 +1,15 @@
 /** Presents a batch as OpenAI's clients know it. */
-import type { Batch } from '@lehr/shared';
+import { type Batch, fileIdOfBatch } from '@lehr/shared';
 import { type BatchRecord, isEnded } from './batch-store.ts';
-import { outputFileOf } from './finish.ts';
+
+export const OUTPUTS = ['output', 'error'] as const;
+export type BatchOutput = (typeof OUTPUTS)[number];
+
+/** Undefined for a file that the batch has not, because nothing succeeded, or nothing failed. */
+export function outputFileOf({ id, completed, failed, ended_at }: BatchRecord, output: BatchOutput) {
+  const lines = output === 'output' ? completed : failed;
+  return ended_at === undefined || lines === 0 ? undefined : fileIdOfBatch(id, output);
+}
 
 export function presentBatch(batch: BatchRecord): Batch {
   const { source, state, ended_at } = batch;
@@ -28,6 +36,7 @@ export function presentBatch(batch: BatchRecord): Batch {
     request_counts: { total: batch.total, completed: batch.completed, failed: batch.failed },
     metadata: batch.metadata,
     priority: batch.priority,
+    webhook: batch.webhook === undefined ? null : { url: batch.webhook },
     retried_from: source.from === 'retry' ? source.batch : null,
   };
 }

@@ -125,6 +125,7 @@ export const BATCH: Batch = {
   request_counts: { total: 10_000, completed: 2_250, failed: 0 },
   metadata: {},
   priority: 'bulk',
+  webhook: null,
   retried_from: null,
 };
 

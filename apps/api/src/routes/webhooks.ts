@@ -1,6 +1,7 @@
 /** The secret that signs the webhooks of a tenant, and test deliveries to a receiver. */
 import { createRoute, type RouteConfig, z } from '@hono/zod-openapi';
 import {
+  BatchWebhookBodySchema,
   LehrError,
   newJobId,
   ShownSecretSchema,
@@ -120,6 +121,19 @@ const JOB_WEBHOOK: RouteConfig = {
   },
 };
 
+const BATCH_WEBHOOK: RouteConfig = {
+  ...JOB_WEBHOOK,
+  path: 'batch',
+  operationId: 'onBatchEvent',
+  summary: 'The end of a batch',
+  description:
+    'Posted to the `webhook.url` of a batch at least once, with the same `webhook-id` on every attempt.',
+  request: {
+    ...JOB_WEBHOOK.request,
+    body: { content: { 'application/json': { schema: BatchWebhookBodySchema } } },
+  },
+};
+
 const TEST_EVENT = 'webhook.test';
 /** Tests that one tenant can run at once: it chooses their URL, and there is no other limit. */
 const MAX_TESTS = 2;
@@ -127,6 +141,7 @@ const MAX_TESTS = 2;
 export function webhookRoutes(app: Api, { webhooks, redis }: JobParts & CoreParts): void {
   const { secrets, sender, receivers, egress } = webhooks;
   app.openAPIRegistry.registerWebhook(JOB_WEBHOOK);
+  app.openAPIRegistry.registerWebhook(BATCH_WEBHOOK);
   const runningTests = new Map<TenantId, number>();
 
   app.openapi(listRoute, async (c) => {

@@ -4,6 +4,7 @@ import { AdaptersRequestSchema } from './adapters.ts';
 import { MetadataSchema, PRIORITY_CLASSES } from './job.ts';
 import { JobRequestSchema } from './job-request.ts';
 import { SAMPLER_NAMES } from './text-to-image.ts';
+import { WebhookUrlSchema } from './webhook-request.ts';
 
 export const BATCH_ENDPOINTS = [
   '/v1/jobs',
@@ -76,6 +77,9 @@ export const BatchRequestSchema = z
       .enum(PRIORITY_CLASSES)
       .default('bulk')
       .meta({ description: 'Of the jobs whose request names none.' }),
+    webhook: z.strictObject({ url: WebhookUrlSchema }).optional().meta({
+      description: 'Gets one event when the batch has ended: `batch.` and its status, with the batch.',
+    }),
     metadata: MetadataSchema.nullish().transform((value) => value ?? {}),
     // OpenAI's clients may send it; output files are kept as long as outputs are.
     output_expires_after: z.unknown().optional(),
@@ -151,6 +155,7 @@ export const BatchSchema = z
     }),
     metadata: MetadataSchema,
     priority: z.enum(PRIORITY_CLASSES),
+    webhook: z.object({ url: z.string() }).nullable(),
     retried_from: z.string().nullable().meta({ description: 'The batch whose failed lines these are.' }),
   })
   .meta({ id: 'Batch' });

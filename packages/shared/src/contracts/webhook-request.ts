@@ -19,6 +19,9 @@ export const END_EVENTS = [
   'job.expired',
 ] as const satisfies readonly WebhookEvent[];
 
+/** A batch has exactly one of these. */
+export const BATCH_EVENTS = ['batch.completed', 'batch.failed', 'batch.expired', 'batch.cancelled'] as const;
+
 export const MAX_WEBHOOK_URL_LENGTH = 2048;
 
 export const WebhookUrlSchema = z.string().min(1).max(MAX_WEBHOOK_URL_LENGTH).meta({

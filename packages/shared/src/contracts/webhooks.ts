@@ -1,7 +1,8 @@
 /** Webhooks: what a receiver gets, and what the tenant can read about deliveries. */
 import { z } from 'zod';
+import { BatchSchema } from './batch.ts';
 import { JobSchema } from './job.ts';
-import { WEBHOOK_EVENTS, WebhookUrlSchema } from './webhook-request.ts';
+import { BATCH_EVENTS, WEBHOOK_EVENTS, WebhookUrlSchema } from './webhook-request.ts';
 
 /** The body of a delivery (Standard Webhooks). */
 export const WebhookBodySchema = z
@@ -16,6 +17,12 @@ export const WebhookBodySchema = z
     }),
   })
   .meta({ id: 'WebhookBody' });
+
+/** The body of the one delivery of a batch. */
+export const BatchWebhookBodySchema = z
+  .object({ type: z.enum(BATCH_EVENTS), timestamp: z.iso.datetime(), data: BatchSchema })
+  .meta({ id: 'BatchWebhookBody' });
+export type BatchWebhookBody = z.output<typeof BatchWebhookBodySchema>;
 
 export const DELIVERY_STATES = ['pending', 'delivered', 'failed', 'gone'] as const;
 export type DeliveryState = (typeof DELIVERY_STATES)[number];

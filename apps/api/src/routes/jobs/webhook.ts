@@ -1,6 +1,7 @@
-/** The webhook deliveries of a job: their log, and redelivery. */
-import { createRoute } from '@hono/zod-openapi';
+/** The webhook deliveries of a job or a batch: their log, and redelivery. */
+import { createRoute, z } from '@hono/zod-openapi';
 import {
+  type BatchId,
   DeliveryLogSchema,
   DeliverySchema,
   type DeliveryView,
@@ -56,6 +57,27 @@ const redeliverRoute = createRoute({
   },
 });
 
+const ofBatch = {
+  request: { params: z.object({ id: z.string().meta({ description: 'The id of the batch.' }) }) },
+};
+
+const batchLogRoute = createRoute({
+  ...logRoute,
+  ...ofBatch,
+  path: '/v1/batches/{id}/webhook',
+  operationId: 'getBatchWebhookLog',
+  summary: 'Get the webhook log of a batch',
+  description: 'The event of its end, and all attempts with the replies of the receiver.',
+});
+
+const redeliverBatchRoute = createRoute({
+  ...redeliverRoute,
+  ...ofBatch,
+  path: '/v1/batches/{id}/webhook/redeliver',
+  operationId: 'redeliverBatchWebhook',
+  summary: 'Redeliver the webhook event of a batch',
+});
+
 export function jobWebhookRoutes(app: Api, parts: ApiParts): void {
   const { deliveries } = parts.webhooks;
 
@@ -63,14 +85,29 @@ export function jobWebhookRoutes(app: Api, parts: ApiParts): void {
     const { id } = c.req.valid('param');
     const { job, found } = await findDeliveries(parts, c.var.caller, id);
     c.header('cache-control', 'private, no-cache');
-    const attempts = found.length > 0 ? await deliveries.attempts(job) : [];
-    return c.json({ deliveries: found.map(presentDelivery), attempts }, 200);
+    return c.json(await logOf(parts.webhooks, job, found), 200);
   });
 
   app.openapi(redeliverRoute, async (c) => {
     const { job } = await findDeliveries(parts, c.var.caller, c.req.valid('param').id);
     return c.json(presentDelivery(await redeliver(parts.webhooks, job)), 202);
   });
+
+  app.openapi(batchLogRoute, async (c) => {
+    const { id } = await parts.batches.find(c.var.caller.tenant, c.req.valid('param').id);
+    c.header('cache-control', 'private, no-cache');
+    return c.json(await logOf(parts.webhooks, id, await deliveries.of(id)), 200);
+  });
+
+  app.openapi(redeliverBatchRoute, async (c) => {
+    const { id } = await parts.batches.find(c.var.caller.tenant, c.req.valid('param').id);
+    return c.json(presentDelivery(await redeliver(parts.webhooks, id)), 202);
+  });
+}
+
+async function logOf({ deliveries }: WebhookParts, id: JobId | BatchId, found: readonly StoredDelivery[]) {
+  const attempts = found.length > 0 ? await deliveries.attempts(id as JobId) : [];
+  return { deliveries: found.map(presentDelivery), attempts };
 }
 
 /** Deliveries can outlive the record of their job: a receiver that fails is retried for days. */
@@ -85,11 +122,11 @@ async function findDeliveries(
   return { job: (await findJob(records, caller, id)).id, found: [] };
 }
 
-/** Sends the last event of a job again, with its id and bytes unchanged. Throws `conflict` when there is none. */
-async function redeliver(parts: WebhookParts, job: JobId): Promise<StoredDelivery> {
+/** Sends the last event of a job or a batch again, with its id and bytes unchanged. Throws `conflict` when there is none. */
+async function redeliver(parts: WebhookParts, id: JobId | BatchId): Promise<StoredDelivery> {
   const { deliveries, receivers } = parts;
-  const last = (await deliveries.of(job)).filter(({ event }) => !isRepeatable(event)).at(-1);
-  if (!last) throw new LehrError('conflict', 'This job has no webhook event yet.');
+  const last = (await deliveries.of(id)).filter(({ event }) => !isRepeatable(event)).at(-1);
+  if (!last) throw new LehrError('conflict', 'There is no webhook event yet.');
   await receivers.reopen(last);
   await deliveries.restart(last);
   return (await deliveries.read(last))?.delivery ?? last;

@@ -11,10 +11,13 @@
  */
 import { readFileSync } from 'node:fs';
 import {
+  BATCH_EVENTS,
+  type BatchId,
   DELIVERY_STATES,
   type DeliveryAttempt,
   DeliveryAttemptSchema,
   type DeliveryState,
+  isBatchId,
   type JobId,
   LehrError,
   parsedStored,
@@ -171,14 +174,16 @@ export class Deliveries {
     )) as Settled;
   }
 
-  /** The deliveries of a job, oldest first. */
-  async of(job: JobId): Promise<StoredDelivery[]> {
+  /** The deliveries of a job or a batch, oldest first. */
+  async of(owner: JobId | BatchId): Promise<StoredDelivery[]> {
+    const job = owner as JobId;
+    const events: readonly string[] = isBatchId(owner) ? BATCH_EVENTS : ALL_EVENTS;
     const pipeline = this.#redis.pipeline();
-    for (const event of ALL_EVENTS) pipeline.hgetall(this.#keys.delivery(job, event));
+    for (const event of events) pipeline.hgetall(this.#keys.delivery(job, event));
     const replies = (await pipeline.exec()) ?? [];
     const found = replies.map(([error, hash], i) => {
       if (error) throw error;
-      return parseDelivery({ job, event: ALL_EVENTS[i] }, hash as Record<string, string>);
+      return parseDelivery({ job, event: events[i] }, hash as Record<string, string>);
     });
     return found.filter((delivery) => delivery !== undefined).sort((a, b) => a.created_at - b.created_at);
   }

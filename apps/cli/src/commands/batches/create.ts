@@ -21,6 +21,7 @@ export const batch = defineCommand({
     endpoint: { type: 'string', value: 'URL', help: 'Of the lines of a .jsonl file. Default: /v1/jobs.' },
     window: { type: 'string', value: 'HOURS', help: 'What is not done by then is not run. Default: 24h.' },
     priority: { type: 'string', value: 'CLASS', help: 'interactive, standard or bulk. Default: bulk.' },
+    webhook: { type: 'string', value: 'URL', help: 'Gets one signed event when the batch has ended.' },
     wait: { type: 'boolean', short: 'w', help: 'Wait until the batch has ended.' },
   },
   run: async ({ values, positionals: [path], terminal, json, client }) => {
@@ -31,6 +32,7 @@ export const batch = defineCommand({
       ...(values.endpoint !== undefined && { endpoint: values.endpoint }),
       ...(values.window !== undefined && { completion_window: values.window }),
       ...(values.priority !== undefined && { priority: values.priority }),
+      ...(values.webhook !== undefined && { webhook: { url: values.webhook } }),
     } as BatchRequest;
     let made = await lehr.batches.create(request, { signal });
     if (!json) terminal.out(`${made.id}\n`);
