@@ -93,6 +93,8 @@ const BATCHES: readonly PoliteRequest[] = [
   get('listBatches', '/v1/batches?limit=5'),
   get('getBatch', '/v1/batches/__new_batch__'),
   post('cancelBatch', '/v1/batches/__new_batch__/cancel', [200]),
+  // It has ended soon.
+  get('followBatch', '/v1/batches/__new_batch__/events', [200, 204]),
   get('getBatchWebhookLog', '/v1/batches/__new_batch__/webhook'),
   // It has no webhook.
   post('redeliverBatchWebhook', '/v1/batches/__new_batch__/webhook/redeliver', [409]),

@@ -27,6 +27,7 @@ import { refuseInvalid } from './http/middleware/validation.ts';
 import type { Api, ApiParts } from './parts.ts';
 import { mountBoard } from './routes/admin/board.ts';
 import { auditRoute } from './routes/audit.ts';
+import { batchEventsRoute } from './routes/batch-events.ts';
 import { batchRoutes } from './routes/batches.ts';
 import { docsRoutes } from './routes/docs.ts';
 import { fileRoutes } from './routes/files.ts';
@@ -70,6 +71,7 @@ export function createApp(parts: ApiParts, hasOperationsApp = false): Api {
   jobEventsRoutes(app, parts);
   jobWebhookRoutes(app, parts);
   batchRoutes(app, parts);
+  batchEventsRoute(app, parts);
   scheduleRoutes(app, parts);
   modelRoute(app, parts);
   fileRoutes(app, parts);

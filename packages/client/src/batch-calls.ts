@@ -1,6 +1,7 @@
 /** Batches: many requests by one call, and their answers. */
+import { followBatch } from './follow.ts';
 import type { CallOptions, Transport } from './transport.ts';
-import type { Batch, BatchList, BatchRequest, Delivery } from './wire.ts';
+import type { Batch, BatchEvent, BatchList, BatchRequest, Delivery } from './wire.ts';
 
 export type BatchCalls = ReturnType<typeof batchCalls>;
 
@@ -34,6 +35,10 @@ export const batchCalls = (transport: Transport, timeoutMs: number) => ({
   /** A page, newest first. */
   list: ({ signal, ...query }: BatchPageOptions = {}): Promise<BatchList> =>
     transport.call('get', '/v1/batches', { query }, { idempotent: true, signal }),
+
+  /** Yields the batch each time that its counts have changed, at most once a second, and ends when it has ended. Reconnects. */
+  stream: (id: string, options: CallOptions = {}): AsyncGenerator<BatchEvent, undefined> =>
+    followBatch(transport, id, options),
 
   /** No more jobs are made, and those that have not ended are canceled. What is done is given out. */
   cancel: (id: string, { signal }: CallOptions = {}): Promise<Batch> =>

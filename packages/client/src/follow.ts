@@ -1,9 +1,9 @@
-/** Yields a job's events as they happen, and reconnects when the connection breaks. */
+/** Yields the events of a job or a batch as they happen, and reconnects when the connection breaks. */
 import { LehrError } from './lehr-error.ts';
 import { pause } from './retry.ts';
 import { readServerSentEvents } from './server-sent-events.ts';
 import { type CallOptions, failureOf, type Transport } from './transport.ts';
-import type { JobEvent } from './wire.ts';
+import type { BatchEvent, JobEvent } from './wire.ts';
 
 export interface FollowOptions extends CallOptions {
   /** The `id` of the last event that you have received: only later events are sent. */
@@ -25,16 +25,13 @@ const ENDS: readonly string[] = ['job.succeeded', 'job.failed', 'job.canceled', 
  * the last event; every event resets the count of retries. Throws LehrError `not-found` when the job does not exist or has been
  * deleted.
  */
-export async function* followJob(
+export const followJob = (
   transport: Transport,
   id: string,
   { after, previews, signal }: FollowOptions,
-): AsyncGenerator<FollowedEvent, undefined> {
-  let last = after;
-  let retryMs = RETRY_MS;
-  let failures = 0;
-  for (;;) {
-    const { response, timeout } = await transport.open(
+): AsyncGenerator<FollowedEvent, undefined> =>
+  follow<JobEvent>(transport, { id, after, signal, isEnd: ({ type }) => ENDS.includes(type) }, (last) =>
+    transport.open(
       '/v1/jobs/{id}/events',
       {
         path: { id },
@@ -43,7 +40,35 @@ export async function* followJob(
       },
       IDLE_TIMEOUT_MS,
       signal,
-    );
+    ),
+  );
+
+/** Yields the batch each time that it has changed, at most once a second, the last time when it has ended; reconnects as `followJob`. */
+export const followBatch = (
+  transport: Transport,
+  id: string,
+  { signal }: CallOptions,
+): AsyncGenerator<BatchEvent, undefined> =>
+  follow<BatchEvent>(transport, { id, signal, isEnd: ({ type }) => type !== 'batch.progress' }, () =>
+    transport.open('/v1/batches/{id}/events', { path: { id } }, IDLE_TIMEOUT_MS, signal),
+  );
+
+interface Followed<Event> extends CallOptions {
+  readonly id: string;
+  readonly after?: string | undefined;
+  readonly isEnd: (event: Event) => boolean;
+}
+
+async function* follow<Event extends object>(
+  transport: Transport,
+  { id, after, isEnd, signal }: Followed<Event>,
+  open: (last: string | undefined) => ReturnType<Transport['open']>,
+): AsyncGenerator<Event & { readonly id?: string }, undefined> {
+  let last = after;
+  let retryMs = RETRY_MS;
+  let failures = 0;
+  for (;;) {
+    const { response, timeout } = await open(last);
     try {
       if (response.status === 204) return;
       const messages = readServerSentEvents(bodyOf(response), {
@@ -53,11 +78,11 @@ export async function* followJob(
         },
       });
       for await (const message of messages) {
-        const event = JSON.parse(message.data) as JobEvent;
+        const event = JSON.parse(message.data) as Event;
         failures = 0;
         if (message.id !== undefined) last = message.id;
         yield message.id === undefined ? event : { ...event, id: message.id };
-        if (ENDS.includes(event.type)) return;
+        if (isEnd(event)) return;
       }
     } catch (error) {
       const failure = failureOf(error, timeout.signal, signal);
@@ -67,7 +92,7 @@ export async function* followJob(
     }
     failures += 1;
     if (failures > transport.policy.maxRetries) {
-      throw new LehrError('connection-failed', `The stream of ${id} ended before the job did.`, {
+      throw new LehrError('connection-failed', `The stream of ${id} ended before its last event.`, {
         retryable: true,
       });
     }

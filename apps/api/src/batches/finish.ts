@@ -1,11 +1,11 @@
 /** The end of a batch: its output and its errors become files, and it is kept as long as they are. */
 
-import type { BatchWebhookBody, JobId, Metrics } from '@lehr/shared';
+import type { JobId, Metrics } from '@lehr/shared';
 import type { Keys } from '@lehr/shared/redis';
 import type { Files } from '../jobs/files/files.ts';
 import { type OpenArguments, openArguments, PENDING_MS } from '../webhooks/deliveries/deliveries.ts';
 import type { BatchRecord, BatchStore, Reason } from './batch-store.ts';
-import { OUTPUTS, outputFileOf, presentBatch } from './present-batch.ts';
+import { batchEventOf, OUTPUTS, outputFileOf, presentBatch } from './present-batch.ts';
 
 export interface FinishParts {
   readonly keys: Keys;
@@ -44,15 +44,13 @@ function webhookOf(
   keys: Keys,
   batch: BatchRecord & { readonly ended_at: number },
 ): OpenArguments | undefined {
-  const { id, tenant, webhook: url, reason = 'completed' } = batch;
+  const { id, tenant, webhook: url } = batch;
   if (url === undefined) return undefined;
-  const event = `batch.${reason}` as const;
-  const timestamp = new Date(batch.ended_at).toISOString();
-  const body: BatchWebhookBody = { type: event, timestamp, data: presentBatch(batch) };
+  const body = batchEventOf(presentBatch(batch), batch.ended_at);
   return openArguments(
     keys,
     // Deliveries are kept by the id of whom they are about.
-    { job: id as string as JobId, event, id: `msg_${id.slice('batch_'.length).toUpperCase()}` },
+    { job: id as string as JobId, event: body.type, id: `msg_${id.slice('batch_'.length).toUpperCase()}` },
     { tenant, signer: tenant, url, retried: '1', body: JSON.stringify(body) },
     PENDING_MS,
   );

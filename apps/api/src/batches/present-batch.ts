@@ -1,5 +1,5 @@
 /** Presents a batch as OpenAI's clients know it. */
-import { type Batch, fileIdOfBatch } from '@lehr/shared';
+import { BATCH_EVENTS, type Batch, type BatchEvent, fileIdOfBatch } from '@lehr/shared';
 import { type BatchRecord, isEnded } from './batch-store.ts';
 
 export const OUTPUTS = ['output', 'error'] as const;
@@ -40,6 +40,13 @@ export function presentBatch(batch: BatchRecord): Batch {
     retried_from: source.from === 'retry' ? source.batch : null,
   };
 }
+
+/** What is told of a batch: that it goes on, or its end. */
+export const batchEventOf = (batch: Batch, at: number): BatchEvent => ({
+  type: BATCH_EVENTS.find((event) => event === `batch.${batch.status}`) ?? 'batch.progress',
+  timestamp: new Date(at).toISOString(),
+  data: batch,
+});
 
 function statusOf(batch: BatchRecord): Batch['status'] {
   const { state, reason } = batch;

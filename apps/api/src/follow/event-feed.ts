@@ -57,6 +57,8 @@ export type FeedItem = NumberedEvent | 'ping';
 /** A lost message delays an event by at most this. */
 const RECHECK_MS = 2000;
 const PING_MS = 15_000;
+/** Between two reads of counts. */
+const POLL_MS = 1000;
 /** Events per read: no more are held for a slow reader. */
 const BATCH = 64;
 
@@ -144,6 +146,43 @@ export class EventFeeds {
     }
     // After the clean-up: a slow reader of the end event holds no subscription.
     yield* end;
+  }
+
+  /**
+   * What `read` returns, each time that it has changed, at most once a second, and 'ping' as `follow`; ends after the last one, and without
+   * it when there is nothing to read any more. For counts that change too often to announce.
+   */
+  async *poll<Item extends object>(
+    read: () => Promise<{ readonly item: Item; readonly isEnd: boolean } | undefined>,
+    disconnected: AbortSignal,
+  ): AsyncGenerator<Item | 'ping'> {
+    const { clock } = this.#options;
+    const wakeUp = new WakeUp(clock);
+    const wake = (): void => wakeUp.wake();
+    this.#wakeUps.add(wakeUp);
+    disconnected.addEventListener('abort', wake);
+    let sent = '';
+    let sentAt = clock.monotonic();
+    try {
+      while (!this.#stopped && !disconnected.aborted) {
+        const found = await read().catch((error) => {
+          if (isRedisOutage(error)) return 'nothing' as const;
+          throw error;
+        });
+        if (!found) return;
+        const text = found === 'nothing' ? sent : JSON.stringify(found.item);
+        const isNew = text !== sent;
+        if (isNew && found !== 'nothing') yield found.item;
+        else if (clock.monotonic() - sentAt >= PING_MS) yield 'ping';
+        if (isNew || clock.monotonic() - sentAt >= PING_MS) sentAt = clock.monotonic();
+        sent = text;
+        if (found !== 'nothing' && found.isEnd) return;
+        if (!this.#stopped && !disconnected.aborted) await wakeUp.wait(POLL_MS);
+      }
+    } finally {
+      disconnected.removeEventListener('abort', wake);
+      this.#wakeUps.delete(wakeUp);
+    }
   }
 
   /** One read of what is new; nothing during an outage of Redis. */

@@ -4,7 +4,7 @@ import { AdaptersRequestSchema } from './adapters.ts';
 import { MetadataSchema, PRIORITY_CLASSES } from './job.ts';
 import { JobRequestSchema } from './job-request.ts';
 import { SAMPLER_NAMES } from './text-to-image.ts';
-import { WebhookUrlSchema } from './webhook-request.ts';
+import { BATCH_EVENTS, WebhookUrlSchema } from './webhook-request.ts';
 
 export const BATCH_ENDPOINTS = [
   '/v1/jobs',
@@ -160,6 +160,16 @@ export const BatchSchema = z
   })
   .meta({ id: 'Batch' });
 export type Batch = z.output<typeof BatchSchema>;
+
+/** What a batch tells those who follow it, and its receiver. */
+export const BatchEventSchema = z
+  .object({
+    type: z.enum(['batch.progress', ...BATCH_EVENTS]),
+    timestamp: z.iso.datetime(),
+    data: BatchSchema,
+  })
+  .meta({ id: 'BatchEvent' });
+export type BatchEvent = z.output<typeof BatchEventSchema>;
 
 export const BatchListSchema = z
   .object({

@@ -22,7 +22,6 @@ export const WebhookBodySchema = z
 export const BatchWebhookBodySchema = z
   .object({ type: z.enum(BATCH_EVENTS), timestamp: z.iso.datetime(), data: BatchSchema })
   .meta({ id: 'BatchWebhookBody' });
-export type BatchWebhookBody = z.output<typeof BatchWebhookBodySchema>;
 
 export const DELIVERY_STATES = ['pending', 'delivered', 'failed', 'gone'] as const;
 export type DeliveryState = (typeof DELIVERY_STATES)[number];

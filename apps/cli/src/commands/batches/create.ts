@@ -1,12 +1,9 @@
 /** `lehr batch`: makes a batch of a file. */
-import { setTimeout } from 'node:timers/promises';
 import type { Batch, BatchRequest, Lehr } from '@lehr/client';
 import { defineCommand } from '../../command.ts';
 import { EXIT, usageError } from '../../exit-codes.ts';
 import { readInput } from '../../read-input.ts';
 import { plain } from '../../table.ts';
-
-const LOOK_EVERY_MS = 2_000;
 
 export const batch = defineCommand({
   name: 'batch',
@@ -36,9 +33,8 @@ export const batch = defineCommand({
     } as BatchRequest;
     let made = await lehr.batches.create(request, { signal });
     if (!json) terminal.out(`${made.id}\n`);
-    while (values.wait && !hasEnded(made)) {
-      await setTimeout(LOOK_EVERY_MS, undefined, { signal });
-      made = await lehr.batches.get(made.id, { signal });
+    for await (const { data } of values.wait ? lehr.batches.stream(made.id, { signal }) : []) {
+      made = data;
       if (!json && terminal.errIsTty) terminal.err(`\r${countsText(made)}`);
     }
     if (json) terminal.out(`${JSON.stringify(made)}\n`);
@@ -65,10 +61,6 @@ async function linesOf(lehr: Lehr, path: string, signal: AbortSignal): Promise<P
     throw usageError(`${path} is not JSON: ${(error as Error).message}`);
   }
 }
-
-const ENDS: readonly Batch['status'][] = ['completed', 'failed', 'expired', 'cancelled'];
-
-const hasEnded = ({ status }: Batch): boolean => ENDS.includes(status);
 
 /** What to say of a batch that failed as a whole. */
 const faultsOf = ({ errors }: Batch): string =>

@@ -1,9 +1,11 @@
-/** What a batch tells a receiver when it has ended, over a real Redis and a real store. */
+/** What a batch tells those who follow it, and a receiver when it has ended, over a real Redis and a real store. */
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { feedBatches } from '../../apps/api/src/batches/feeder.ts';
 import { openWebhooks } from '../../apps/api/src/webhooks/parts.ts';
 import {
   type Batch,
+  type BatchEvent,
+  BatchEventSchema,
   type BatchId,
   BatchSchema,
   BatchWebhookBodySchema,
@@ -12,6 +14,7 @@ import {
 } from '../../packages/shared/src/index.ts';
 import { type ApiWorld, apiWorld, problemOf } from '../support/api-world.ts';
 import { whenDone } from '../support/cleanup.ts';
+import { keyHolder } from '../support/key-holder.ts';
 import { freshKeys, startRedis, type TestRedis, testRedis } from '../support/redis.ts';
 import { verified, webhookReceiver } from '../support/webhook-receiver.ts';
 import { startDeliverer, webhookOptions } from '../support/webhook-world.ts';
@@ -99,3 +102,47 @@ test('A batch with a webhook that can never be called is refused', async () => {
   expect(response.status).toBe(422);
   expect(await problemOf(response)).toMatchObject({ errors: [{ pointer: '/webhook/url' }] });
 });
+
+test('A batch is followed from what it is to its end, also by those who come later', async () => {
+  const world = await batchWorld();
+  const { ask, parts, worker } = world;
+  whenDone(feedBatches(parts));
+  const made = await ask('POST', '/v1/batches', { requests: [...requests, ...requests] });
+  const { id } = (await made.json()) as Batch;
+  const path = `/v1/batches/${id}/events`;
+  const response = await ask('GET', path);
+  expect(response.headers.get('content-type')).toContain('text/event-stream');
+  await expect.poll(() => parts.feeds.size).toBe(0);
+  const reading = response.text();
+  await expect.poll(() => parts.feeds.size).toBe(1);
+  await worker.succeed(await worker.next(QUEUE));
+  await expect.poll(async () => (await parts.batches.read(id as BatchId))?.completed).toBe(1);
+  await worker.succeed(await worker.next(QUEUE));
+  const events = eventsIn(await reading);
+  expect(events.at(0)).toMatchObject({ type: 'batch.progress', data: { request_counts: { total: 2 } } });
+  const shown = await (await ask('GET', `/v1/batches/${id}`)).json();
+  expect(events.at(-1)).toMatchObject({ type: 'batch.completed', data: shown });
+  // A change is told once.
+  expect(new Set(events.map(({ data }) => JSON.stringify(data))).size).toBe(events.length);
+  expect(eventsIn(await (await ask('GET', path)).text())).toMatchObject([{ type: 'batch.completed' }]);
+  const again = await ask('GET', path, undefined, { headers: { 'last-event-id': 'end' } });
+  expect(again.status).toBe(204);
+  expect(parts.feeds.size).toBe(0);
+  parts.feeds.stop();
+  expect(eventsIn(await (await ask('GET', path)).text())).toEqual([]);
+});
+
+test('A stream of a batch counts among those of its key', async () => {
+  const world = await batchWorld();
+  const { ask } = await keyHolder(world, 'acme', { limits: { max_streams: 1 } });
+  const { id } = (await (await ask('POST', '/v1/batches', { requests })).json()) as Batch;
+  const open = await ask('GET', `/v1/batches/${id}/events`);
+  expect((await ask('GET', `/v1/batches/${id}/events`)).status).toBe(429);
+  await open.body?.cancel();
+  const next = await ask('GET', `/v1/batches/${id}/events`);
+  expect(next.status).toBe(200);
+  await next.body?.cancel();
+});
+
+const eventsIn = (text: string): BatchEvent[] =>
+  [...text.matchAll(/^data: (.*)$/gm)].map(([, json]) => BatchEventSchema.strict().parse(JSON.parse(json)));
