@@ -1,6 +1,7 @@
 /** The command `lehr` makes, shows, cancels and repeats batches, over a real API and a worker that the test controls. */
-import { writeFile } from 'node:fs/promises';
+import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { unzipSync } from 'fflate';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { feedBatches } from '../../apps/api/src/batches/feeder.ts';
 import type { Batch } from '../../packages/shared/src/index.ts';
@@ -42,6 +43,9 @@ test('lehr batch makes a sweep and a file of lines, and lehr batches shows, read
     .split('\n')
     .map((line) => JSON.parse(line).response.body.input.seed);
   expect(seeds).toEqual([1, 2]);
+  const zip = join(folder, 'all.zip');
+  expect(await lehr(['batches', 'results', id, '--zip', zip])).toMatchObject({ code: 0 });
+  expect(Object.keys(unzipSync(await readFile(zip)))).toEqual(['results.jsonl', 'line-1.png', 'line-2.png']);
 
   const body = { type: 'text-to-image', input: { prompt: 'a' }, model: 'no-such-model' };
   const line = JSON.stringify({ custom_id: 'x', method: 'POST', url: '/v1/jobs', body });

@@ -84,6 +84,11 @@ const DOORS: readonly Door[] = [
     allowed: ['apps/api/src/schedules/ticks.ts'],
   },
   {
+    source: 'client-zip',
+    refused: ['apps/api/src/routes/cz.ts', 'apps/studio/src/gallery/cz.ts'],
+    allowed: ['apps/api/src/batches/zip.ts', 'apps/studio/src/gallery/zip.ts'],
+  },
+  {
     source: 'proxy-addr',
     refused: ['apps/api/src/access/pa.ts', 'apps/api/src/http/middleware/pa.ts'],
     allowed: ['apps/api/src/http/middleware/caller-address.ts'],

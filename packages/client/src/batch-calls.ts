@@ -59,23 +59,34 @@ export const batchCalls = (transport: Transport, timeoutMs: number) => ({
 
   /** Yields the lines of an output or error file of a batch, in the order of its input, while they arrive. */
   async *answers(file: string, { signal }: CallOptions = {}): AsyncGenerator<BatchAnswer, undefined> {
-    const { response, timeout } = await transport.open(
-      '/v1/files/{id}/content',
-      { path: { id: file } },
-      timeoutMs,
-      signal,
-    );
-    try {
-      const decoder = new TextDecoder();
-      let rest = '';
-      for await (const chunk of response.body ?? []) {
-        timeout.restart();
-        const lines = (rest + decoder.decode(chunk, { stream: true })).split('\n');
-        rest = lines.pop() ?? '';
-        for (const line of lines) yield JSON.parse(line) as BatchAnswer;
-      }
-    } finally {
-      timeout.end();
+    const opened = transport.open('/v1/files/{id}/content', { path: { id: file } }, timeoutMs, signal);
+    const decoder = new TextDecoder();
+    let rest = '';
+    for await (const chunk of chunksOf(await opened)) {
+      const lines = (rest + decoder.decode(chunk, { stream: true })).split('\n');
+      rest = lines.pop() ?? '';
+      for (const line of lines) yield JSON.parse(line) as BatchAnswer;
     }
   },
+
+  /** Yields the bytes of a zip with all outputs of a batch that has ended, while they arrive. */
+  async *zip(id: string, { signal }: CallOptions = {}): AsyncGenerator<Uint8Array, undefined> {
+    yield* chunksOf(
+      await transport.open('/v1/batches/{id}/results.zip', { path: { id } }, timeoutMs, signal),
+    );
+  },
 });
+
+async function* chunksOf({
+  response,
+  timeout,
+}: Awaited<ReturnType<Transport['open']>>): AsyncGenerator<Uint8Array, undefined> {
+  try {
+    for await (const chunk of response.body ?? []) {
+      timeout.restart();
+      yield chunk;
+    }
+  } finally {
+    timeout.end();
+  }
+}

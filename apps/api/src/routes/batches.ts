@@ -1,8 +1,10 @@
 /** Batches: one object on one path, for OpenAI's clients and for native ones. */
 import { createRoute, z } from '@hono/zod-openapi';
-import { BatchListSchema, BatchRequestSchema, BatchSchema } from '@lehr/shared';
+import { BatchListSchema, BatchRequestSchema, BatchSchema, LehrError } from '@lehr/shared';
+import { isEnded } from '../batches/batch-store.ts';
 import { createBatch, retryBatch } from '../batches/create-batch.ts';
 import { presentBatch } from '../batches/present-batch.ts';
+import { zipOf } from '../batches/zip.ts';
 import { guardQuota, requires } from '../http/middleware/auth.ts';
 import { BEARER, problemsWithKey } from '../http/responses.ts';
 import type { Api, ApiParts } from '../parts.ts';
@@ -81,6 +83,26 @@ const getRoute = createRoute({
   responses: { 200: shown('The batch, with its counts so far.'), ...problemsWithKey('not-found') },
 });
 
+const zipRoute = createRoute({
+  ...shared,
+  method: 'get',
+  path: '/v1/batches/{id}/results.zip',
+  operationId: 'getBatchZip',
+  summary: 'Download the results of a batch as a zip',
+  description:
+    'Every output as a file, named after its line, and the lines of the output and error files as `results.jsonl` and `errors.jsonl`. ' +
+    'Outputs that have been deleted are named in `missing.txt`.',
+  middleware: requires('read'),
+  request: { params: IdParams },
+  responses: {
+    200: {
+      description: 'The zip, which is written while it is read. Its files are not compressed.',
+      content: { 'application/zip': { schema: z.string().meta({ format: 'binary' }) } },
+    },
+    ...problemsWithKey('not-found', 'conflict', 'gone', 'storage-failed'),
+  },
+});
+
 const cancelRoute = createRoute({
   ...shared,
   method: 'post',
@@ -131,6 +153,16 @@ export function batchRoutes(app: Api, parts: ApiParts): void {
   app.openapi(getRoute, async (c) =>
     c.json(presentBatch(await batches.find(c.var.caller.tenant, c.req.valid('param').id)), 200),
   );
+
+  app.openapi(zipRoute, async (c) => {
+    const batch = await batches.find(c.var.caller.tenant, c.req.valid('param').id);
+    if (!isEnded(batch)) throw new LehrError('conflict', 'The batch has not ended.');
+    return c.body(ReadableStream.from(zipOf(parts, batch)) as ReadableStream<Uint8Array>, 200, {
+      'content-type': 'application/zip',
+      'content-disposition': `attachment; filename="${batch.id}.zip"`,
+      'cache-control': 'private, no-store',
+    }) as never;
+  });
 
   app.openapi(cancelRoute, async (c) => {
     const { tenant } = c.var.caller;

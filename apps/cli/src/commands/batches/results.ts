@@ -1,4 +1,6 @@
-/** `lehr batches results`: the answers of a batch, as JSON lines. */
+/** `lehr batches results`: the answers of a batch, as JSON lines or with all outputs as a zip. */
+import { createWriteStream } from 'node:fs';
+import { pipeline } from 'node:stream/promises';
 import { defineCommand } from '../../command.ts';
 import { EXIT } from '../../exit-codes.ts';
 
@@ -7,10 +9,17 @@ export const batchResults = defineCommand({
   operands: 'BATCH',
   count: [1, 1],
   summary: 'Write the answers of a batch that has ended as JSON lines, in the order of its requests.',
-  options: { errors: { type: 'boolean', help: 'Those of what failed, in place of what succeeded.' } },
+  options: {
+    errors: { type: 'boolean', help: 'Those of what failed, in place of what succeeded.' },
+    zip: { type: 'string', value: 'FILE', help: 'Write all answers and their pictures to this zip instead.' },
+  },
   run: async ({ values, positionals: [id], terminal, client }) => {
     const { batches } = await client();
     const { signal } = terminal;
+    if (values.zip !== undefined) {
+      await pipeline(batches.zip(id, { signal }), createWriteStream(values.zip));
+      return EXIT.ok;
+    }
     const { output_file_id, error_file_id } = await batches.get(id, { signal });
     const file = values.errors ? error_file_id : output_file_id;
     if (file === null) {
