@@ -13,6 +13,7 @@ COPY apps/worker/package.json apps/worker/
 COPY packages/shared/package.json packages/shared/
 COPY packages/client/package.json packages/client/
 COPY packages/client-types/package.json packages/client-types/
+COPY packages/mcp/package.json packages/mcp/
 COPY packages/onnx-model/package.json packages/onnx-model/
 COPY packages/demo-models/package.json packages/demo-models/
 
@@ -47,6 +48,10 @@ RUN node infra/docker/bill.mjs /lehr lehr-api
 COPY packages/demo-models/models/models.yaml packages/demo-models/models/
 COPY --from=build /lehr/packages/shared/package.json packages/shared/
 COPY --from=build /lehr/packages/shared/dist packages/shared/dist
+COPY --from=build /lehr/packages/client/package.json packages/client/
+COPY --from=build /lehr/packages/client/dist packages/client/dist
+COPY --from=build /lehr/packages/mcp/package.json packages/mcp/
+COPY --from=build /lehr/packages/mcp/dist packages/mcp/dist
 COPY --from=build /lehr/apps/studio/package.json apps/studio/
 COPY --from=build /lehr/apps/studio/dist apps/studio/dist
 COPY --from=build /lehr/apps/api/package.json apps/api/

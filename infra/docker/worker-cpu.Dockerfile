@@ -17,6 +17,7 @@ COPY apps/worker/package.json apps/worker/
 COPY packages/shared/package.json packages/shared/
 COPY packages/client/package.json packages/client/
 COPY packages/client-types/package.json packages/client-types/
+COPY packages/mcp/package.json packages/mcp/
 COPY packages/onnx-model/package.json packages/onnx-model/
 COPY packages/demo-models/package.json packages/demo-models/
 

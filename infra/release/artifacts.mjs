@@ -10,7 +10,7 @@ import { findProgram } from '../local/command.mjs';
 const run = promisify(execFile);
 
 /** The published npm packages, in the order of their publication. */
-export const PACKAGES = ['packages/client', 'apps/cli'];
+export const PACKAGES = ['packages/client', 'packages/mcp', 'apps/cli'];
 
 /** What the folder with the installed packages is called. */
 const INSTALLED = 'lehr-packages';

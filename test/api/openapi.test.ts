@@ -57,7 +57,8 @@ describe('OpenAPI document', () => {
     const documented = operationsOf(document).map(({ path, method }) => `${method.toUpperCase()} ${path}`);
     const served = world.app.routes
       .filter(
-        ({ method, path }) => method !== 'ALL' && !/^\/(?:$|docs|admin|openapi|metrics|studio)/.test(path),
+        ({ method, path }) =>
+          method !== 'ALL' && !/^\/(?:$|docs|admin|openapi|mcp|metrics|studio)/.test(path),
       )
       .map(
         ({ method, path }) =>

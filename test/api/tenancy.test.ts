@@ -31,7 +31,7 @@ type Recipe =
 const RECIPES: Readonly<Record<string, Recipe>> = {
   '/v1/jobs/{id}': { kind: 'owned', values: ({ jobs }) => jobs, unknown: 'job_01jd3v9s6w0000000000000000' },
   '/v1/rollouts/{model}': { kind: 'administered', values: () => ['tiny', 'split'] },
-  '/v1/pauses/{model}': { kind: 'administered', values: () => ['tiny', '*'] },
+  '/v1/pauses/{target}': { kind: 'administered', values: () => ['tiny', '*'] },
   '/v1/keys/{id}': { kind: 'administered', values: ({ a }) => [a.key.id] },
   '/v1/scale/{pool}': { kind: 'administered', values: () => ['all'] },
   '/v1/predictions/{id}': {

@@ -12,6 +12,7 @@ const PAGES = [
     'README.md',
     'CONTRIBUTING.md',
     'packages/client/README.md',
+    'packages/mcp/README.md',
     'apps/cli/README.md',
     'infra/docker/README.md',
   ],

@@ -89,6 +89,11 @@ const DOORS: readonly Door[] = [
     allowed: ['apps/api/src/batches/zip.ts', 'apps/studio/src/gallery/zip.ts'],
   },
   {
+    source: '@modelcontextprotocol/server',
+    refused: ['apps/api/src/routes/mc.ts', 'apps/cli/src/commands/mc.ts'],
+    allowed: ['packages/mcp/src/server.ts'],
+  },
+  {
     source: 'proxy-addr',
     refused: ['apps/api/src/access/pa.ts', 'apps/api/src/http/middleware/pa.ts'],
     allowed: ['apps/api/src/http/middleware/caller-address.ts'],

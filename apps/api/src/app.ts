@@ -40,6 +40,7 @@ import { listJobsRoute } from './routes/jobs/list.ts';
 import { retryJobRoute } from './routes/jobs/retry.ts';
 import { jobWebhookRoutes } from './routes/jobs/webhook.ts';
 import { keyRoutes } from './routes/keys.ts';
+import { mcpRoute } from './routes/mcp.ts';
 import { metricsRoute } from './routes/metrics.ts';
 import { objectsRoute } from './routes/objects.ts';
 import { chartsRoute, operationsApiRoutes } from './routes/operations.ts';
@@ -60,8 +61,10 @@ const readsItsBody = (path: string): boolean =>
 /** `hasOperationsApp`: metrics, readiness and the board have their own listener and are not served here. */
 export function createApp(parts: ApiParts, hasOperationsApp = false): Api {
   const app = createBase(parts);
-  app.use('/v1/*', authenticate(parts));
-  app.use('/v1/*', readBody({ ...parts, mayBeLarge: mayCarryAudio, isSkipped: readsItsBody }));
+  for (const path of ['/v1/*', '/mcp']) {
+    app.use(path, authenticate(parts));
+    app.use(path, readBody({ ...parts, mayBeLarge: mayCarryAudio, isSkipped: readsItsBody }));
+  }
 
   createJobRoute(app, parts);
   listJobsRoute(app, parts);
@@ -86,6 +89,7 @@ export function createApp(parts: ApiParts, hasOperationsApp = false): Api {
   auditRoute(app, parts);
   operationsApiRoutes(app, parts);
   webhookRoutes(app, parts);
+  mcpRoute(app, parts);
   objectsRoute(app, parts);
   healthRoute(app);
   if (!hasOperationsApp) operationsRoutes(app, parts);

@@ -4,7 +4,7 @@ import type { Context, MiddlewareHandler } from 'hono';
 import type { Fetch, OwnerOf } from './listen.ts';
 import type { ApiEnv, ConnectionBindings } from './middleware/api-env.ts';
 import { callerAddress, isTrustedProxy, plainAddress } from './middleware/caller-address.ts';
-import type { ActiveRequests } from './turns/active-requests.ts';
+import type { ActiveRequest, ActiveRequests } from './turns/active-requests.ts';
 import type { CallerLines } from './turns/caller-lines.ts';
 
 type App = (request: Request, bindings: ConnectionBindings) => Response | Promise<Response>;
@@ -23,22 +23,32 @@ type Lined = IncomingMessage & { [LINE]?: string };
 export function fairAdmission(app: App, { activeRequests, callerLines, trustedProxies }: TurnParts): Fetch {
   const addressOf = callerAddress(trustedProxies);
   return async (request, { incoming, outgoing }) => {
-    const arrivedAt = performance.now();
     const line = callerLines.of(incoming, addressOf(incoming));
     (incoming as Lined)[LINE] = line;
     const activeRequest = activeRequests.arrive(line);
     outgoing.on('close', () => activeRequest.hangUp());
-    try {
-      const begun = await activeRequest.begin().catch((error: Error) => error);
-      // Nobody is there to read an answer.
-      if (begun === false) return new Response(null);
-      const refusal = begun === true ? undefined : begun;
-      return await app(request, { incoming, outgoing, arrivedAt, activeRequest, line, refusal });
-    } finally {
-      // The answer is sent at the pace of the caller, which is no work.
-      activeRequest.end();
-    }
+    return inTurn(activeRequest, line, (turn) => app(request, { incoming, outgoing, ...turn }));
   };
+}
+
+type Turn = Pick<ConnectionBindings, 'arrivedAt' | 'activeRequest' | 'line' | 'refusal'>;
+
+/** Lets the app work on a request that has arrived when it is its turn. */
+export async function inTurn(
+  activeRequest: ActiveRequest,
+  line: string,
+  work: (turn: Turn) => Response | Promise<Response>,
+): Promise<Response> {
+  const arrivedAt = performance.now();
+  try {
+    const begun = await activeRequest.begin().catch((error: Error) => error);
+    // Nobody is there to read an answer.
+    if (begun === false) return new Response(null);
+    return await work({ arrivedAt, activeRequest, line, refusal: begun === true ? undefined : begun });
+  } finally {
+    // The answer is sent at the pace of the caller, which is no work.
+    activeRequest.end();
+  }
 }
 
 /** By the line in which its requests wait. A trusted proxy has connections of many callers, so they are of none. */

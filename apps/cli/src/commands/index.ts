@@ -13,6 +13,7 @@ import { jobs } from './jobs.ts';
 import { limitKey } from './key-limits.ts';
 import { createKey, listKeys, revokeKeys } from './keys.ts';
 import { logs } from './logs.ts';
+import { mcp } from './mcp.ts';
 import { checkModel } from './models/check.ts';
 import { exportModel } from './models/export.ts';
 import { importModel } from './models/import.ts';
@@ -49,6 +50,7 @@ export const COMMANDS: readonly Command[] = [
   embed,
   classify,
   watch,
+  mcp,
   // Before `jobs`, and the commands of models before `models`: the first command whose name matches runs.
   retryJobs,
   jobs,
