@@ -30,6 +30,9 @@ test('lehr batch makes a sweep and a file of lines, and lehr batches shows, read
     'sweep.json',
     JSON.stringify({ request: { type: 'text-to-image', input: { prompt: 'a' } }, values: { seed: [1, 2] } }),
   );
+  expect((await lehr(['batch', sweep, '--dry-run'])).stdout).toMatch(
+    /^2 jobs, about .* of one device\nabout /,
+  );
   const made = await lehr(['batch', sweep, '--json']);
   const { id, request_counts } = JSON.parse(made.stdout) as { id: string; request_counts: object };
   expect(request_counts).toMatchObject({ total: 2 });

@@ -1,7 +1,7 @@
 /** Batches: many requests by one call, and their answers. */
 import { followBatch } from './follow.ts';
 import type { CallOptions, Transport } from './transport.ts';
-import type { Batch, BatchEvent, BatchList, BatchRequest, Delivery } from './wire.ts';
+import type { Batch, BatchEstimate, BatchEvent, BatchList, BatchRequest, Delivery } from './wire.ts';
 
 export type BatchCalls = ReturnType<typeof batchCalls>;
 
@@ -26,8 +26,17 @@ export interface BatchPageOptions extends CallOptions {
 
 export const batchCalls = (transport: Transport, timeoutMs: number) => ({
   /** Not retried: after a lost answer, a retry would create a second batch. */
-  create: (body: BatchRequest, { signal }: CallOptions = {}): Promise<Batch> =>
-    transport.call('post', '/v1/batches', { body }, { idempotent: false, signal }),
+  create: async (body: BatchRequest, { signal }: CallOptions = {}): Promise<Batch> =>
+    (await transport.call('post', '/v1/batches', { body }, { idempotent: false, signal })) as Batch,
+
+  /** What the batch would take. Nothing is made. */
+  estimate: async (body: BatchRequest, { signal }: CallOptions = {}): Promise<BatchEstimate> =>
+    (await transport.call(
+      'post',
+      '/v1/batches',
+      { body: { ...body, dry_run: true } },
+      { idempotent: true, signal },
+    )) as BatchEstimate,
 
   get: (id: string, { signal }: CallOptions = {}): Promise<Batch> =>
     transport.call('get', '/v1/batches/{id}', { path: { id } }, { idempotent: true, signal }),

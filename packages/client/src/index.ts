@@ -21,6 +21,7 @@ export type {
   Activity,
   AuditEntry,
   Batch,
+  BatchEstimate,
   BatchEvent,
   BatchList,
   BatchRequest,

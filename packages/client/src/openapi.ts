@@ -2187,6 +2187,22 @@ export interface components {
             /** @description Why there was no answer. */
             readonly error: string | null;
         };
+        readonly BatchEstimate: {
+            /** @enum {string} */
+            readonly object: "batch.estimate";
+            /** @description The jobs that the batch would have. */
+            readonly total: number;
+            /** @description How many different ones were priced: of a sweep, combinations of model, adapters, sampler, steps and guidance. */
+            readonly priced: number;
+            /** @description There are more, and these are spread evenly over them. */
+            readonly is_sample: boolean;
+            /** @description Of those that were priced, how many would be refused. */
+            readonly refused: number;
+            /** @description About how many seconds of one device all jobs take, by the speeds that the workers have measured. */
+            readonly device_s: number;
+            /** @description As long as the workers that serve the models now would need for it, if they did nothing else. Null when a model has none. */
+            readonly duration_s: number | null;
+        };
         readonly BatchRequest: {
             /** @description A file of JSON lines, uploaded with the purpose `batch`: `{custom_id, method, url, body}`. */
             readonly input_file_id?: string | undefined;
@@ -2218,6 +2234,11 @@ export interface components {
                  */
                 readonly url: string;
             } | undefined;
+            /**
+             * @description Only says what the batch would take, as a BatchEstimate. Nothing is made.
+             * @default false
+             */
+            readonly dry_run?: boolean | undefined;
             /** @description Your own labels, at most 32; returned unchanged. */
             readonly metadata?: ({
                 readonly [key: string]: string;
@@ -4694,13 +4715,13 @@ export interface operations {
             };
         };
         readonly responses: {
-            /** @description The batch. The number of its jobs is known at once, except of a file, whose lines are read first. */
+            /** @description The batch. The number of its jobs is known at once, except of a file, whose lines are read first. With `dry_run`, the estimate. */
             readonly 200: {
                 headers: {
                     readonly [name: string]: unknown;
                 };
                 content: {
-                    readonly "application/json": components["schemas"]["Batch"];
+                    readonly "application/json": components["schemas"]["Batch"] | components["schemas"]["BatchEstimate"];
                 };
             };
             /** @description Invalid request (`invalid-request`) */
@@ -4741,6 +4762,15 @@ export interface operations {
             };
             /** @description Upload too slow (`too-slow`) */
             readonly 408: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Gone (`gone`) */
+            readonly 410: {
                 headers: {
                     readonly [name: string]: unknown;
                 };

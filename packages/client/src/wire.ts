@@ -54,6 +54,7 @@ export type PictureTransformInput = Schemas['PictureTransformInput'];
 export type TokenClassificationInput = Schemas['TokenClassificationInput'];
 export type Traffic = Schemas['Traffic'];
 export type Usage = Schemas['Usage'];
+export type BatchEstimate = Schemas['BatchEstimate'];
 export type BatchEvent = Schemas['BatchEvent'];
 export type BatchWebhookBody = Schemas['BatchWebhookBody'];
 export type WebhookBody = Schemas['WebhookBody'];

@@ -1,26 +1,28 @@
 /** Makes batches: of a file, of requests, of a sweep, or of what failed in another one. */
 
 import { setImmediate } from 'node:timers/promises';
-import { type Batch, type BatchRequest, LehrError, MAX_SWEEP_LINES, newBatchId } from '@lehr/shared';
-import type { Egress } from '@lehr/shared/egress';
+import {
+  type Batch,
+  type BatchEstimate,
+  type BatchRequest,
+  LehrError,
+  MAX_SWEEP_LINES,
+  newBatchId,
+} from '@lehr/shared';
 import type { ObjectStore } from '@lehr/shared/objects';
 import type { Caller } from '../access/auth/authenticator.ts';
 import { QuotaError } from '../access/quotas.ts';
 import { refusal } from '../base/field-problems.ts';
-import type { Files } from '../jobs/files/files.ts';
 import { checkUrl } from '../webhooks/hook.ts';
 import type { BatchStore, NewBatch } from './batch-store.ts';
-import type { BatchEndpoints } from './endpoints.ts';
+import { type EstimateParts, estimateBatch } from './estimate.ts';
 import { presentBatch } from './present-batch.ts';
 import { customIdOf, SLICE_LINES, SliceWriter } from './slices.ts';
 import { sampleLines, sweepCount } from './sweep.ts';
 
-export interface CreateParts {
+export interface CreateParts extends EstimateParts {
   readonly batches: BatchStore;
-  readonly files: Files;
   readonly store: ObjectStore;
-  readonly batchEndpoints: BatchEndpoints;
-  readonly webhooks: { readonly egress: Pick<Egress, 'check'> };
 }
 
 /** A guess: a batch ends at any time. */
@@ -28,7 +30,11 @@ const RETRY_S = 60;
 const CHECKED_AT_ONCE = 100;
 
 /** Throws `invalid-input`, `not-found` for a file, and QuotaError; then there is no batch. */
-export async function createBatch(parts: CreateParts, caller: Caller, request: BatchRequest): Promise<Batch> {
+export async function createBatch(
+  parts: CreateParts,
+  caller: Caller,
+  request: BatchRequest,
+): Promise<Batch | BatchEstimate> {
   const { tenant, keyId } = caller;
   const { completion_window, metadata, priority, endpoint } = request;
   const webhook = request.webhook?.url;
@@ -37,7 +43,9 @@ export async function createBatch(parts: CreateParts, caller: Caller, request: B
   if (webhook !== undefined) checkUrl(parts.webhooks.egress, webhook, '/webhook/url');
   if (!parts.batchEndpoints[endpoint])
     throw refusal('invalid-input', [{ pointer: '/endpoint', detail: 'is not served in batches' }]);
-  return add(parts, caller, { ...shared, ...(await linesOf(parts, caller, request, shared)) });
+  await checkLines(parts, caller, request);
+  if (request.dry_run) return estimateBatch(parts, caller, request);
+  return add(parts, caller, { ...shared, ...(await linesOf(parts, request, shared)) });
 }
 
 /** Throws `conflict` for a batch that has not ended or of which nothing failed. */
@@ -67,32 +75,41 @@ async function add({ batches }: CreateParts, { tenant, limits }: Caller, batch: 
 type Lines = Pick<NewBatch, 'source' | 'state' | 'total' | 'slices'>;
 
 async function linesOf(
-  parts: CreateParts,
-  caller: Caller,
+  { store }: CreateParts,
   { input_file_id, requests, sweep }: BatchRequest,
   batch: Pick<NewBatch, 'id' | 'tenant' | 'completion_window'>,
 ): Promise<Lines> {
   if (sweep) {
     const total = sweepCount(sweep);
-    checkCount('/sweep', total, Math.min(MAX_SWEEP_LINES, caller.limits.max_batch_lines ?? MAX_SWEEP_LINES));
-    await checkSweep(parts, caller, sweep);
     const slices = Math.ceil(total / SLICE_LINES);
     return { source: { from: 'sweep', sweep }, state: 'in_progress', total, slices };
   }
   if (requests) {
-    checkCount('/requests', requests.length, caller.limits.max_batch_lines ?? requests.length);
-    const writer = new SliceWriter(parts.store, batch);
+    const writer = new SliceWriter(store, batch);
     for (const [i, body] of requests.entries()) await writer.add({ custom_id: customIdOf(i), body });
     await writer.flush();
     const { lines: total, slices } = writer;
     return { source: { from: 'requests' }, state: 'in_progress', total, slices };
   }
+  return { source: { from: 'file', file: input_file_id ?? '' }, state: 'validating', total: 0, slices: 0 };
+}
+
+async function checkLines(
+  parts: CreateParts,
+  caller: Caller,
+  { input_file_id, requests, sweep }: BatchRequest,
+): Promise<void> {
+  const { max_batch_lines: most } = caller.limits;
+  if (sweep) {
+    checkCount('/sweep', sweepCount(sweep), Math.min(MAX_SWEEP_LINES, most ?? MAX_SWEEP_LINES));
+    return checkSweep(parts, caller, sweep);
+  }
+  if (requests) return checkCount('/requests', requests.length, most ?? requests.length);
   const file = await parts.files.find(caller.tenant, input_file_id ?? '');
   if (file.purpose !== undefined && file.purpose !== 'batch')
     throw refusal('invalid-input', [
       { pointer: '/input_file_id', detail: 'must be a file with the purpose batch' },
     ]);
-  return { source: { from: 'file', file: file.id }, state: 'validating', total: 0, slices: 0 };
 }
 
 function checkCount(pointer: string, count: number, most: number): void {

@@ -27,6 +27,16 @@ export function sweepLine(sweep: Sweep, line: number): object {
   return request;
 }
 
+/** Those on which a price depends. */
+const PRICED: readonly (typeof AXES)[number][] = ['model', 'adapters', 'sampler', 'steps', 'guidance'];
+
+/** One line for every combination of values that have different prices: of all lines, as many have each of them. */
+export function* pricedLines(sweep: Sweep): Generator<object> {
+  const axes = axesOf(sweep).map(({ name, list }) => [name, PRICED.includes(name) ? list : list.slice(0, 1)]);
+  const few: Sweep = { ...sweep, values: Object.fromEntries(axes) };
+  for (let line = 0; line < sweepCount(few); line += 1) yield sweepLine(few, line);
+}
+
 /** Lines in which each value of each list occurs: when these are valid, all are, because the values do not depend on each other. */
 export function* sampleLines(
   sweep: Sweep,

@@ -134,6 +134,23 @@ export async function submitJob(
   return { record, how: 'replay' };
 }
 
+export interface ModelCost {
+  /** `name@version` */
+  readonly model: string;
+  /** Estimated device ms. */
+  readonly cost: number;
+}
+
+/** What the job of a request would cost, by the speeds of the fleet now. Throws as submitJob for a request that names what is not there. */
+export async function costsOf(
+  parts: SubmitParts,
+  caller: Caller,
+  request: JobRequest,
+): Promise<readonly ModelCost[]> {
+  const job = await resolve(parts, caller, newJobId(), request, undefined);
+  return job.workflow?.nodes ?? [job];
+}
+
 /** The request with every field resolved, and what must be stored before it. */
 async function priceJob(
   parts: SubmitParts,

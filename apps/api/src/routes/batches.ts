@@ -1,6 +1,12 @@
 /** Batches: one object on one path, for OpenAI's clients and for native ones. */
 import { createRoute, z } from '@hono/zod-openapi';
-import { BatchListSchema, BatchRequestSchema, BatchSchema, LehrError } from '@lehr/shared';
+import {
+  BatchEstimateSchema,
+  BatchListSchema,
+  BatchRequestSchema,
+  BatchSchema,
+  LehrError,
+} from '@lehr/shared';
 import { isEnded } from '../batches/batch-store.ts';
 import { createBatch, retryBatch } from '../batches/create-batch.ts';
 import { presentBatch } from '../batches/present-batch.ts';
@@ -38,10 +44,14 @@ const createBatchRoute = createRoute({
     },
   },
   responses: {
-    200: shown(
-      'The batch. The number of its jobs is known at once, except of a file, whose lines are read first.',
-    ),
-    ...problemsWithKey('not-found', ...BODY_PROBLEMS, 'rate-limited', 'storage-failed'),
+    200: {
+      description:
+        'The batch. The number of its jobs is known at once, except of a file, whose lines are read first. With `dry_run`, the estimate.',
+      content: {
+        'application/json': { schema: z.union([BatchSchema, BatchEstimateSchema]), example: BATCH },
+      },
+    },
+    ...problemsWithKey('not-found', 'gone', ...BODY_PROBLEMS, 'rate-limited', 'storage-failed'),
   },
 });
 

@@ -80,6 +80,9 @@ export const BatchRequestSchema = z
     webhook: z.strictObject({ url: WebhookUrlSchema }).optional().meta({
       description: 'Gets one event when the batch has ended: `batch.` and its status, with the batch.',
     }),
+    dry_run: z.boolean().default(false).meta({
+      description: 'Only says what the batch would take, as a BatchEstimate. Nothing is made.',
+    }),
     metadata: MetadataSchema.nullish().transform((value) => value ?? {}),
     // OpenAI's clients may send it; output files are kept as long as outputs are.
     output_expires_after: z.unknown().optional(),
@@ -170,6 +173,28 @@ export const BatchEventSchema = z
   })
   .meta({ id: 'BatchEvent' });
 export type BatchEvent = z.output<typeof BatchEventSchema>;
+
+export const BatchEstimateSchema = z
+  .object({
+    object: z.literal('batch.estimate'),
+    total: z.int().meta({ description: 'The jobs that the batch would have.' }),
+    priced: z.int().meta({
+      description:
+        'How many different ones were priced: of a sweep, combinations of model, adapters, sampler, steps and guidance.',
+    }),
+    is_sample: z.boolean().meta({ description: 'There are more, and these are spread evenly over them.' }),
+    refused: z.int().meta({ description: 'Of those that were priced, how many would be refused.' }),
+    device_s: z.number().meta({
+      description:
+        'About how many seconds of one device all jobs take, by the speeds that the workers have measured.',
+    }),
+    duration_s: z.number().nullable().meta({
+      description:
+        'As long as the workers that serve the models now would need for it, if they did nothing else. Null when a model has none.',
+    }),
+  })
+  .meta({ id: 'BatchEstimate' });
+export type BatchEstimate = z.output<typeof BatchEstimateSchema>;
 
 export const BatchListSchema = z
   .object({

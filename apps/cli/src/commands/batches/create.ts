@@ -1,9 +1,9 @@
 /** `lehr batch`: makes a batch of a file. */
-import type { Batch, BatchRequest, Lehr } from '@lehr/client';
+import type { Batch, BatchEstimate, BatchRequest, Lehr } from '@lehr/client';
 import { defineCommand } from '../../command.ts';
 import { EXIT, usageError } from '../../exit-codes.ts';
 import { readInput } from '../../read-input.ts';
-import { plain } from '../../table.ts';
+import { durationText, plain } from '../../table.ts';
 
 export const batch = defineCommand({
   name: 'batch',
@@ -19,6 +19,10 @@ export const batch = defineCommand({
     window: { type: 'string', value: 'HOURS', help: 'What is not done by then is not run. Default: 24h.' },
     priority: { type: 'string', value: 'CLASS', help: 'interactive, standard or bulk. Default: bulk.' },
     webhook: { type: 'string', value: 'URL', help: 'Gets one signed event when the batch has ended.' },
+    'dry-run': {
+      type: 'boolean',
+      help: 'Only say how many jobs it would have, and about how long they take.',
+    },
     wait: { type: 'boolean', short: 'w', help: 'Wait until the batch has ended.' },
   },
   run: async ({ values, positionals: [path], terminal, json, client }) => {
@@ -31,6 +35,11 @@ export const batch = defineCommand({
       ...(values.priority !== undefined && { priority: values.priority }),
       ...(values.webhook !== undefined && { webhook: { url: values.webhook } }),
     } as BatchRequest;
+    if (values['dry-run']) {
+      const estimate = await lehr.batches.estimate(request, { signal });
+      terminal.out(json ? `${JSON.stringify(estimate)}\n` : estimateText(estimate));
+      return EXIT.ok;
+    }
     let made = await lehr.batches.create(request, { signal });
     if (!json) terminal.out(`${made.id}\n`);
     for await (const { data } of values.wait ? lehr.batches.stream(made.id, { signal }) : []) {
@@ -45,6 +54,18 @@ export const batch = defineCommand({
 
 const countsText = ({ request_counts: { total, completed, failed } }: Batch): string =>
   `${completed} of ${total} done, ${failed} failed`;
+
+function estimateText({ total, priced, is_sample, refused, device_s, duration_s }: BatchEstimate): string {
+  const lines = [`${total} jobs, about ${durationText(device_s * 1000)} of one device`];
+  lines.push(
+    duration_s === null
+      ? 'no worker serves all of the models now'
+      : `about ${durationText(duration_s * 1000)} of the workers that serve the models now, if they did nothing else`,
+  );
+  if (refused > 0) lines.push(`${refused} of ${priced} would be refused`);
+  if (is_sample) lines.push(`estimated from ${priced} of them`);
+  return `${lines.join('\n')}\n`;
+}
 
 async function linesOf(lehr: Lehr, path: string, signal: AbortSignal): Promise<Partial<BatchRequest>> {
   const bytes = await readInput(path);
