@@ -143,6 +143,12 @@ describe.each(['stdio', 'http'] as const)('Over %s', (way) => {
       expect.stringMatching(/^invalid-input: .*\nsteps must be at least 1\nThe same call will fail again\.$/),
     ]);
     expect(await call('draw', {})).toEqual([true, expect.stringContaining('prompt')]);
+    expect(await call('draw', { prompt: 'a', count: 2 })).toEqual([true, expect.stringContaining('count')]);
+    const adapters = [{ name: 'no-such' }];
+    expect(await call('draw', { prompt: 'a', adapters })).toEqual([
+      true,
+      expect.stringContaining('adapters'),
+    ]);
     expect(await call('draw', { prompt: 'a', model: 'none' })).toEqual([
       true,
       expect.stringMatching(/^model-not-found: /),
@@ -206,6 +212,31 @@ test('A path is read below --files only, also through a link, and without --file
   expect((await edited).content[0].type).toBe('image');
   const without = await (await connected('stdio', world)).callTool(edit(join(folder, 'flat.png')));
   expect([without.isError, textOf(without)]).toEqual([true, expect.stringContaining('without --files')]);
+});
+
+test('An agent edits what it has drawn, by the id of the job', async () => {
+  const world = await served();
+  const client = await connected('http', world);
+  const job = await world.submitted(client);
+  const edit = (image: string) =>
+    client.callTool({ name: 'edit', arguments: { prompt: 'a blue one', image, mask: image, strength: 0.5 } });
+  const early = await edit(job);
+  expect([early.isError, textOf(early)]).toEqual([
+    true,
+    expect.stringContaining('names no picture: the job is queued'),
+  ]);
+  await world.worker.succeed(await world.worker.next(QUEUE), await readFile(await flatPicture('#c83264')));
+  for (const image of [job, `${job}/0`]) {
+    const edited = edit(image);
+    await world.worker.succeed(await world.worker.next(QUEUE), PICTURE);
+    expect((await edited).content[0].type).toBe('image');
+  }
+  const foreign = await connected('http', {
+    url: world.url,
+    key: (await keyHolder(world, 'editor')).key.key,
+  });
+  const refused = await foreign.callTool({ name: 'edit', arguments: { prompt: 'a', image: job } });
+  expect([refused.isError, textOf(refused)]).toEqual([true, expect.stringMatching(/^not-found: /)]);
 });
 
 test('A client that gives up a call does not lose its job', async () => {
