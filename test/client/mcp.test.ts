@@ -7,6 +7,7 @@ import { StdioClientTransport } from '@modelcontextprotocol/client/stdio';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { fairAdmission } from '../../apps/api/src/http/fair-admission.ts';
 import { listen } from '../../apps/api/src/http/listen.ts';
+import { toObjectKey } from '../../packages/shared/src/index.ts';
 import { blocksOf, readText } from '../repo/readme.ts';
 import { API_KEY, apiWorld } from '../support/api-world.ts';
 import { keyHolder } from '../support/key-holder.ts';
@@ -175,7 +176,7 @@ describe.each(['stdio', 'http'] as const)('Over %s', (way) => {
 });
 
 test('Over HTTP a request without a known key, of a page of another site, or for a session is refused', async () => {
-  const { url, key } = await served();
+  const { app, url, key } = await served();
   const body = JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'tools/list' });
   const accept = 'application/json, text/event-stream';
   const post = (headers: Record<string, string>, method = 'POST') =>
@@ -188,6 +189,14 @@ test('Over HTTP a request without a known key, of a page of another site, or for
   expect([nobody.status, nobody.headers.get('www-authenticate')]).toEqual([401, 'Bearer realm="lehr"']);
   const authorization = `Bearer ${key}`;
   expect((await post({ authorization, origin: 'https://elsewhere.example' })).status).toBe(403);
+  // A page whose name was led to this server.
+  const origin = 'http://elsewhere.example';
+  const led = await app.request(`${origin}/mcp`, {
+    method: 'POST',
+    headers: { authorization, origin },
+    body,
+  });
+  expect(led.status).toBe(403);
   expect((await post({ authorization }, 'GET')).status).toBe(405);
   expect((await post({ authorization }, 'DELETE')).status).toBe(405);
   expect((await post({ authorization })).status).toBe(200);
@@ -214,6 +223,26 @@ test('A path is read below --files only, also through a link, and without --file
   expect([without.isError, textOf(without)]).toEqual([true, expect.stringContaining('without --files')]);
 });
 
+test('Over HTTP no stream stays open to tell of changes of the tools', async () => {
+  const { ask } = await served();
+  const version = '2026-07-28';
+  const names = 'io.modelcontextprotocol';
+  const _meta = {
+    [`${names}/protocolVersion`]: version,
+    [`${names}/clientInfo`]: { name: 'test', version: '1' },
+    [`${names}/clientCapabilities`]: {},
+  };
+  const method = 'subscriptions/listen';
+  const params = { notifications: { toolsListChanged: true }, _meta };
+  const headers = {
+    accept: 'application/json, text/event-stream',
+    'mcp-protocol-version': version,
+    'mcp-method': method,
+  };
+  const answer = await ask('POST', '/mcp', { jsonrpc: '2.0', id: 1, method, params }, { headers });
+  expect(await answer.text()).toContain('Subscription limit reached');
+});
+
 test('An agent edits what it has drawn, by the id of the job', async () => {
   const world = await served();
   const client = await connected('http', world);
@@ -237,6 +266,17 @@ test('An agent edits what it has drawn, by the id of the job', async () => {
   });
   const refused = await foreign.callTool({ name: 'edit', arguments: { prompt: 'a', image: job } });
   expect([refused.isError, textOf(refused)]).toEqual([true, expect.stringMatching(/^not-found: /)]);
+});
+
+test('A picture that the server cannot read is still a link', async () => {
+  const world = await served();
+  const client = await connected('http', world);
+  const job = await world.submitted(client);
+  const claim = await world.worker.next(QUEUE);
+  await world.worker.succeed(claim, PICTURE);
+  await world.parts.store.delete(toObjectKey(`out/default/${claim.jobId}/${claim.token}/0.png`));
+  const { isError, content } = await client.callTool({ name: 'status', arguments: { job } });
+  expect([isError, content.map(({ type }) => type)]).toEqual([undefined, ['resource_link', 'text']]);
 });
 
 test('A client that gives up a call does not lose its job', async () => {

@@ -63,7 +63,7 @@ async function contentOf(job: Job, output: JobOutputs, lehr: Lehr, signal: Abort
   const { images = [], ...others } = output;
   const content: Content = [];
   for (const [i, image] of images.entries()) {
-    if (i < MAX_SHOWN && image.bytes <= MAX_SHOWN_BYTES) content.push(await shown(image, lehr, signal));
+    if (i < MAX_SHOWN && image.bytes <= MAX_SHOWN_BYTES) content.push(...(await shown(image, lehr, signal)));
     content.push({
       type: 'resource_link',
       uri: image.url,
@@ -77,9 +77,15 @@ async function contentOf(job: Job, output: JobOutputs, lehr: Lehr, signal: Abort
   return content;
 }
 
-async function shown(image: Image, lehr: Lehr, signal: AbortSignal): Promise<Content[number]> {
-  const data = Buffer.from(await lehr.download(image, { signal })).toString('base64');
-  return { type: 'image', data, mimeType: image.content_type };
+/** Nothing when the picture cannot be read here, such as from a store in another network: its link remains. */
+async function shown(image: Image, lehr: Lehr, signal: AbortSignal): Promise<Content> {
+  try {
+    const data = Buffer.from(await lehr.download(image, { signal })).toString('base64');
+    return [{ type: 'image', data, mimeType: image.content_type }];
+  } catch (error) {
+    if (error instanceof LehrError) return [];
+    throw error;
+  }
 }
 
 /** A transcript as its text; everything else as JSON. */

@@ -49,7 +49,9 @@ function progressOf({ mcpReq }: ServerContext): Call['progress'] {
  * hangs up, the call ends; its job does not.
  */
 export async function serveHttp(options: ServerOptions, request: Request, body: unknown): Promise<Response> {
-  return createMcpHandler(() => newServer(options)).fetch(request, { parsedBody: body });
+  // The tools never change, so nobody needs a stream that tells of it and stays open.
+  const handler = createMcpHandler(() => newServer(options), { maxSubscriptions: 0 });
+  return handler.fetch(request, { parsedBody: body });
 }
 
 /** Serves over standard input and output until the input ends or the signal is aborted. */

@@ -4,15 +4,15 @@
  */
 import { Lehr } from '@lehr/client';
 import { serveHttp } from '@lehr/mcp';
+import { LehrError } from '@lehr/shared';
 import type { Context } from 'hono';
 import { inactive, inTurn } from '../http/fair-admission.ts';
 import type { ApiEnv } from '../http/middleware/api-env.ts';
-import { refuseForeignOrigin } from '../http/middleware/session.ts';
 import type { Api, ApiParts } from '../parts.ts';
 
 export function mcpRoute(app: Api, parts: ApiParts): void {
   app.post('/mcp', async (c) => {
-    refuseForeignOrigin(c, parts.publicUrl, 'The tools for agents are not for pages of other sites.');
+    refuseForeignPage(c, parts.publicUrl);
     const lehr = new Lehr({
       url: parts.publicUrl,
       apiKey: c.req.header('authorization')?.replace(/^Bearer +/i, ''),
@@ -23,6 +23,16 @@ export function mcpRoute(app: Api, parts: ApiParts): void {
     const isJson = c.req.header('content-type')?.startsWith('application/json') ?? false;
     return inactive(c, serveHttp({ lehr }, c.req.raw, isJson ? await c.req.json() : undefined));
   });
+}
+
+/**
+ * Throws `forbidden` for a request of a page of another site. The Host header of the request is not asked for the own site: a page can
+ * lead its own name to this server.
+ */
+function refuseForeignPage(c: Context<ApiEnv>, publicUrl: string): void {
+  const origin = c.req.header('origin');
+  if (origin === undefined || origin === new URL(publicUrl).origin) return;
+  throw new LehrError('forbidden', 'The tools for agents are not for pages of other sites.');
 }
 
 /** Calls of this API stay inside the process, each in its caller's turn; all others are of the object store. */

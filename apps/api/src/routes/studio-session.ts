@@ -56,7 +56,7 @@ export function studioSessionRoutes(app: Api, parts: ApiParts): void {
     return answer(c, session, 200);
   });
   app.post(PATH, async (c) => {
-    refuseForeignOrigin(c, publicUrl, 'Sign in from the page of this server.');
+    refuseForeignOrigin(c, publicUrl);
     const caller = await signedIn(c, signIn);
     const session = await sessions.create(caller, actorOf(c));
     cookie.write(c, session.token, session.expiresAt);

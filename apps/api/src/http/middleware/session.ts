@@ -22,13 +22,13 @@ export function refuseForeignPage(c: Context<ApiEnv>, { token }: Session): void 
 }
 
 /** Throws `forbidden` for a request that a page of another origin has made. Clients that are no browsers send neither header. */
-export function refuseForeignOrigin(c: Context<ApiEnv>, publicUrl: string, why: string): void {
+export function refuseForeignOrigin(c: Context<ApiEnv>, publicUrl: string): void {
   const site = c.req.header('sec-fetch-site');
   const origin = c.req.header('origin');
   const own = [new URL(c.req.url).origin, new URL(publicUrl).origin];
   const isForeign = origin !== undefined && !own.includes(origin) && site !== 'same-origin';
   if (!isForeign && (site === undefined || site === 'same-origin' || site === 'none')) return;
-  throw new LehrError('forbidden', why);
+  throw new LehrError('forbidden', 'Sign in from the page of this server.');
 }
 
 /**
