@@ -32,10 +32,20 @@ const GROUPS: readonly (readonly [heading: string, names: readonly string[]])[] 
     'Limits, and how long things are kept',
     [
       ...['MAX_WAIT_S', 'MAX_RUN_S', 'HOLD_S', 'MAX_UPLOAD_MB', 'RECORD_TTL_H', 'OUTPUT_TTL_H', 'LINK_TTL_S'],
-      ...['AUDIT_DAYS', 'LEASE_MS', 'DRAIN_S', 'CHECKPOINT_STEPS', 'ROW_CAP', 'WAVEFORM_MB'],
+      ...['AUDIT_DAYS', 'USAGE_DAYS', 'LEASE_MS', 'DRAIN_S', 'CHECKPOINT_STEPS', 'ROW_CAP', 'WAVEFORM_MB'],
     ],
   ],
-  ['Watching it', ['PROMETHEUS_URL', 'METRICS_TENANTS', 'OPERATOR_WEBHOOK_URL', 'OPERATOR_WEBHOOK_SECRET']],
+  [
+    'Watching it',
+    [
+      'PROMETHEUS_URL',
+      'METRICS_TENANTS',
+      'DEVICE_HOUR_PRICE',
+      'CURRENCY',
+      'OPERATOR_WEBHOOK_URL',
+      'OPERATOR_WEBHOOK_SECRET',
+    ],
+  ],
 ];
 const OWN = 'LEHR_';
 

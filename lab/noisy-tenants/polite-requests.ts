@@ -199,7 +199,7 @@ const KEYS: readonly PoliteRequest[] = [
   { ...get('getScale', '/v1/scale/all'), isAdmin: true },
   { ...get('getCharts', '/v1/charts'), isAdmin: true },
   { ...get('listSettings', '/v1/settings'), isAdmin: true },
-  { ...get('getUsage', '/v1/usage'), isAdmin: true },
+  get('getUsage', '/v1/usage?by=day,key,model'),
   { ...get('listDeadLetters', '/v1/dead-letters'), isAdmin: true },
   { ...get('getTraffic', '/v1/traffic'), isAdmin: true },
   post('createKey', '/v1/keys', [201], { body: { tenant: 'spare' }, keeps: 'new_key', isAdmin: true }),

@@ -27,7 +27,7 @@ beforeAll(async () => {
 });
 afterAll(() => server.stop());
 
-const PATHS = ['/v1/settings', '/v1/usage', '/v1/dead-letters', '/v1/traffic'];
+const PATHS = ['/v1/settings', '/v1/dead-letters', '/v1/traffic'];
 const SECRET = 'a secret red circle';
 const PICTURE = { type: 'text-to-image', input: { prompt: SECRET } };
 

@@ -67,8 +67,8 @@ const RECIPES: Readonly<Record<string, Recipe>> = {
   '/streams/{id}': { kind: 'signed', swapped: swappedStreams },
 };
 
-/** Routes without a path parameter, by operation: what they show and change belongs to the caller's tenant, or to the installation. */
-const WITHOUT_PARAMETER: Readonly<Record<string, 'own' | 'administered' | 'public'>> = {
+/** Routes without a path parameter, by operation: what they show and change belongs to the caller's tenant, for administrators to all, or to the installation. */
+const WITHOUT_PARAMETER: Readonly<Record<string, 'own' | 'own, or all' | 'administered' | 'public'>> = {
   createJob: 'own',
   listPauses: 'administered',
   listJobs: 'own',
@@ -129,7 +129,7 @@ const WITHOUT_PARAMETER: Readonly<Record<string, 'own' | 'administered' | 'publi
   listSettings: 'administered',
   getTraffic: 'administered',
   listDeadLetters: 'administered',
-  getUsage: 'administered',
+  getUsage: 'own, or all',
   listAuditEntries: 'administered',
   getHealth: 'public',
   getReadiness: 'public',
@@ -197,7 +197,7 @@ test('No route lets a tenant see, change, end or list what belongs to another te
       const owner = WITHOUT_PARAMETER[name];
       expect(owner, `${name}: WITHOUT_PARAMETER must say what it shows`).toBeDefined();
       // An administrator manages the keys of all tenants, also those of A.
-      for (const who of owner === 'administered' ? [b] : [b, adminOfB]) {
+      for (const who of owner === 'own' || owner === 'public' ? [b, adminOfB] : [b]) {
         const { status, text } = await shownOf(await asked(who, operation));
         if (owner === 'administered') expect(status, name).toBe(403);
         if (canaries.some((canary) => text.includes(canary))) leaks.push(name);

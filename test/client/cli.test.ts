@@ -361,6 +361,25 @@ test('lehr audit lists who created and revoked keys, newest first and by tenant'
   expect((await lehrFor({ ...api, key: created.stdout.trim() })(['audit'])).code).toBe(77);
 });
 
+test('lehr usage shows jobs and device time by day, by what is asked for, and for spreadsheets', {
+  tags: ['long'],
+}, async () => {
+  const api = await servedApi(server.url);
+  const lehr = lehrFor(api);
+  const { id } = await api.post();
+  expect((await lehr(['cancel', id])).code).toBe(0);
+  expect((await lehr(['usage'])).stdout).toMatch(
+    /^DAY +JOBS .*\n\d{4}-\d\d-\d\d +1 +0 +0 +1 .*\nall +1 .*\n$/,
+  );
+  const { stdout } = await lehr(['usage', '--by', 'tenant,key', '--csv']);
+  expect(stdout).toBe(
+    'tenant,key,jobs,succeeded,failed,canceled,expired,device_s\r\ndefault,root,1,0,0,1,0,0\r\n',
+  );
+  const json = await lehr(['usage', '--json', '--model', 'none']);
+  expect(JSON.parse(json.stdout)).toMatchObject({ object: 'usage', rows: [], total: { jobs: 0 } });
+  expect(await lehr(['usage', '--to', 'soon'])).toMatchObject({ stderr: expect.stringContaining('to') });
+});
+
 describe('lehr doctor', () => {
   test('lehr doctor reports no problem in a working installation', { tags: ['long'] }, async () => {
     const home = await tempFolder('home');

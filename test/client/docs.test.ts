@@ -137,6 +137,8 @@ describe('docs/cli.md', () => {
     expect(JSON.parse(await readFile(join(cwd, 'job.json'), 'utf8'))).toMatchObject({ status: 'succeeded' });
     expect(await shell('keys')).toMatch(/acme +render farm +submit,read[\s\S]* is revoked\n$/);
     expect(await shell('audit')).toMatch(/key\.revoked .*\n.*key\.changed .*\n.*key\.created /);
+    expect(await shell('usage')).toMatch(/^TENANT +MODEL +JOBS .*\ndefault +\S+@\S+ +\d/);
+    expect(await readFile(join(cwd, 'usage.csv'), 'utf8')).toMatch(/^day,tenant,key,model,jobs/);
     // As npm start does, which is not what runs here.
     await mkdir(join(home, 'logs'));
     await writeFile(
@@ -159,6 +161,7 @@ describe('docs/cli.md', () => {
       'script',
       'keys',
       'audit',
+      'usage',
       'logs',
       'doctor',
     ]);

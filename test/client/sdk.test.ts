@@ -286,6 +286,15 @@ describe('The SDK without a worker', () => {
     expect(targets).toEqual(ids);
   });
 
+  test('usage and usageCsv return the use of days', async () => {
+    const lehr = clientOf(await servedApi(server.url));
+    await lehr.cancel((await lehr.submit(PICTURE)).id);
+    const { rows, total, tenants } = await lehr.usage({ by: 'tenant,model' });
+    expect(rows).toMatchObject([{ tenant: 'default', jobs: 1, canceled: 1 }]);
+    expect([total.jobs, tenants.length]).toEqual([1, 1]);
+    expect(await lehr.usageCsv({ by: 'tenant' })).toMatch(/^tenant,jobs,.*\r\ndefault,1,/);
+  });
+
   test('A deletion whose answer was lost succeeds', async () => {
     const api = await servedApi(server.url);
     const proxy = await faultyProxy(api.url);

@@ -4,12 +4,13 @@ import { newJobId, newWorkerId, type TenantId } from '../../packages/shared/src/
 import {
   DirectJobs,
   type EndedRecord,
+  HANDED_BACK,
   MAX_DIRECT,
   type RunningRecord,
   readDirectJob,
 } from '../../packages/shared/src/queue/direct/direct-jobs.ts';
 import { Admitter } from '../../packages/shared/src/queue/index.ts';
-import { type NewJob, parseEndedJob } from '../../packages/shared/src/records/index.ts';
+import { type NewJob, parseEndedJob, toStoredError } from '../../packages/shared/src/records/index.ts';
 import { newJob, queueWorld } from '../support/queue-world.ts';
 import { startRedis, type TestRedis, testRedis } from '../support/redis.ts';
 
@@ -115,4 +116,18 @@ test('The end of a job frees its place, charges the difference, and is sent once
   expect(await redis.hget(keys.budget('k'), 'used')).toBe('25');
   expect(Number(await redis.zscore(keys.fairTags(QUEUE, 'standard'), TENANT))).toBe(tag + 25);
   expect(await redis.exists(keys.live, keys.liveOf(TENANT), keys.reserved, keys.direct(worker))).toBe(0);
+  const [day] = await redis.keys(`${keys.prefix}:usage:*:${TENANT}`);
+  expect(await redis.hgetall(day)).toEqual({ 'k minilm@1 c': '1' });
+});
+
+test('A job that a worker hands back is not counted as used, because it runs again', async () => {
+  const { admit, send, listen, direct, redis, keys } = await directWorld();
+  const job = await send(await admit(), [await listen()]);
+  if (!job) throw new Error('the job was not sent');
+  const { state: _, ...rest } = job;
+  const error = toStoredError({ code: HANDED_BACK, message: 'It stops.' });
+  expect(await direct.end(job, { ...rest, state: 'failed', finished_at: 5, expires_at: 5, error })).toBe(
+    true,
+  );
+  expect(await redis.keys(`${keys.prefix}:usage:*`)).toEqual([]);
 });

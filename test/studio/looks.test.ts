@@ -17,7 +17,7 @@ const ADMIN_PARTS = [
   ['traffic', '.traffic-node'],
   ['fleet', '.worker-table'],
   ['models', '.rollout'],
-  ['tenants', '.hours-chart'],
+  ['tenants', '.use-bar'],
   ['keys', '.key-name'],
   ['dead-letters', '.admin-table'],
   ['settings', '.setting-name'],

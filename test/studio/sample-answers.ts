@@ -131,9 +131,30 @@ const TRAFFIC = TrafficSchema.parse({
   receivers: { pending: 3, attempts_per_s: 2.4, failed_per_s: 0.4, mean_ms: 130 },
 });
 
+/** As `GET /v1/usage` sums up two weeks; the studio asks for other parts, and gets these. */
+const usedOf = (i: number) => {
+  const [succeeded, failed, canceled] = [4210 - i * 260, i % 3, 12 - (i % 7)];
+  const device_s = Math.round((succeeded * 2.37 + i) * 1000) / 1000;
+  const jobs = succeeded + failed + canceled;
+  return { jobs, succeeded, failed, canceled, expired: 0, device_s, price: Math.round(device_s * 50) / 1e5 };
+};
+const USED = {
+  from: '2026-11-16',
+  to: '2026-11-29',
+  by: ['day' as const],
+  currency: 'EUR',
+  rows: Array.from({ length: 14 }, (_, i) => ({
+    ...{ day: `2026-11-${29 - i}`, tenant: ['acme', 'gallery-nine', 'default', 'night-batch'][i % 4] },
+    ...{ key: `4fZk09Q${i % 4}`, model: ['sd15@fp16', 'whisper@1', 'minilm@1'][i % 3] },
+    ...usedOf(i),
+  })).reverse(),
+  total: usedOf(0),
+};
+
 const USAGE = UsageSchema.parse({
   object: 'usage',
   at: NOW,
+  ...USED,
   tenants: ['acme', 'gallery-nine', 'default', 'night-batch'].map((tenant, i) => ({
     tenant,
     jobs_by_hour: Array.from({ length: 24 }, (_, hour) =>
@@ -268,7 +289,7 @@ const SETTINGS = SettingListSchema.parse({
 const ANSWERS: Readonly<Record<string, object>> = {
   '/v1/activity': ACTIVITY,
   '/v1/traffic': TRAFFIC,
-  '/v1/usage': USAGE,
+  '/v1/usage*': USAGE,
   '/v1/keys': KEYS,
   '/v1/dead-letters': DEAD_LETTERS,
   '/v1/queues': QUEUES,

@@ -228,6 +228,8 @@ export async function apiWorld(url: string, changes: Partial<ApiParts> = {}): Pr
     tenantUsage: new TenantUsage({ metrics, clock, maxNamed: 0 }),
     metricsPage: page,
     prometheusUrl: undefined,
+    devicePrice: undefined,
+    currency: undefined,
     clock,
     log: silentLog,
     ...changes,

@@ -51,6 +51,7 @@ import { scheduleRoutes } from './routes/schedules.ts';
 import { securityTxtRoute } from './routes/security-txt.ts';
 import { studioRoutes } from './routes/studio.ts';
 import { studioSessionRoutes } from './routes/studio-session.ts';
+import { usageRoute } from './routes/usage.ts';
 import { webhookRoutes } from './routes/webhooks.ts';
 
 const mayCarryAudio = (path: string): boolean => path === '/v1/jobs' || path.endsWith('/predictions');
@@ -88,6 +89,7 @@ export function createApp(parts: ApiParts, hasOperationsApp = false): Api {
   keyRoutes(app, parts);
   auditRoute(app, parts);
   operationsApiRoutes(app, parts);
+  usageRoute(app, parts);
   webhookRoutes(app, parts);
   mcpRoute(app, parts);
   objectsRoute(app, parts);

@@ -148,6 +148,8 @@ const configured = (config: ApiConfig, linkSecret: string) => ({
   trustedProxies: config.LEHR_TRUSTED_PROXIES,
   securityContacts: config.LEHR_SECURITY_CONTACT,
   prometheusUrl: config.LEHR_PROMETHEUS_URL,
+  devicePrice: config.LEHR_DEVICE_HOUR_PRICE,
+  currency: config.LEHR_CURRENCY,
   settings: settingsOf(config),
 });
 
@@ -157,6 +159,7 @@ async function openStores({ config, models, redis, publicUrl }: OpenOptions, lin
   const queues = await GroupQueues.open(redis, keys);
   const records = new RecordStore(redis, keys, {
     retentionMs: Math.round(config.LEHR_RECORD_TTL_H * HOUR_MS),
+    usageMs: config.LEHR_USAGE_DAYS * DAY_MS,
   });
   const store = await openConfiguredStore(config, { publicUrl, linkSecret });
   const outputTtlMs = Math.round(config.LEHR_OUTPUT_TTL_H * HOUR_MS);

@@ -132,6 +132,9 @@ export interface OperationsParts {
   readonly metricsPage: MetricsPage;
   /** Of a Prometheus that scrapes this installation. */
   readonly prometheusUrl: string | undefined;
+  /** Of an hour of device time, and its currency; undefined when the operator states none. */
+  readonly devicePrice: number | undefined;
+  readonly currency: string | undefined;
 }
 
 /** Everything that main opens. */

@@ -13,7 +13,6 @@ import type {
   RolloutRequest,
   Setting,
   Traffic,
-  Usage,
 } from './wire.ts';
 
 export type KeyCalls = ReturnType<typeof keyCalls>;
@@ -47,10 +46,6 @@ export const operationCalls = (transport: Transport) => ({
   /** The settings in force, without secrets. */
   settings: async ({ signal }: CallOptions = {}): Promise<readonly Setting[]> =>
     (await transport.call('get', '/v1/settings', {}, { idempotent: true, signal })).data,
-
-  /** What each tenant uses: its jobs by hour, and what waits, runs and is stored now. */
-  usage: ({ signal }: CallOptions = {}): Promise<Usage> =>
-    transport.call('get', '/v1/usage', {}, { idempotent: true, signal }),
 
   /** Failed jobs of all tenants, and what no process could read. */
   deadLetters: ({

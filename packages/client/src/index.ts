@@ -13,6 +13,7 @@ export type {
   SubmitOptions,
   SucceededJob,
   UploadOptions,
+  UsageOptions,
   WaitOptions,
 } from './lehr-options.ts';
 export type { CallOptions } from './transport.ts';

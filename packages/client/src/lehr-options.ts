@@ -1,7 +1,7 @@
 /** The options of the client and of its calls. */
 import type { LehrError } from './lehr-error.ts';
 import type { CallOptions } from './transport.ts';
-import type { AuditFilter, ChartFilter, Job, JobFilter, JobOutputs } from './wire.ts';
+import type { AuditFilter, ChartFilter, Job, JobFilter, JobOutputs, UsageFilter } from './wire.ts';
 
 export interface LehrOptions {
   /** The address of Lehr, such as `https://lehr.example`. */
@@ -32,6 +32,9 @@ export interface SubmitOptions extends CallOptions {
 
 /** `range`: how far back. */
 export interface ChartOptions extends CallOptions, ChartFilter {}
+
+/** `from` and `to`: days in UTC; `by`: parts such as `day,model`. */
+export interface UsageOptions extends CallOptions, UsageFilter {}
 
 export interface RetryOptions extends CallOptions {
   /** A second retry of the job with the same key returns the same new job. Default: a random key. */

@@ -25,6 +25,7 @@ import type {
   SubmitOptions,
   SucceededJob,
   UploadOptions,
+  UsageOptions,
   WaitOptions,
 } from './lehr-options.ts';
 import { RETRY_POLICY } from './retry.ts';
@@ -44,6 +45,7 @@ import type {
   Model,
   QueueList,
   File as UploadedFile,
+  Usage,
 } from './wire.ts';
 
 const TIMEOUT_MS = 30_000;
@@ -232,6 +234,18 @@ export class Lehr {
   /** Returns the main metrics over time, with a key of the scope `admin`. They change at most every five seconds. */
   charts({ signal, range }: ChartOptions = {}): Promise<ChartList> {
     return this.#transport.call('get', '/v1/charts', { query: { range } }, { idempotent: true, signal });
+  }
+
+  /** Returns the jobs and the device time of a range of days, and what waits now: of your tenant; with the scope `admin`, of all. */
+  usage({ signal, ...query }: UsageOptions = {}): Promise<Usage> {
+    return this.#transport.call('get', '/v1/usage', { query }, { idempotent: true, signal });
+  }
+
+  /** As `usage`: the days as a table for spreadsheets. */
+  async usageCsv({ signal, ...asked }: UsageOptions = {}): Promise<string> {
+    const query = { ...asked, format: 'csv' } as const;
+    const { response, timeout } = await this.#transport.open('/v1/usage', { query }, TIMEOUT_MS, signal);
+    return response.text().finally(() => timeout.end());
   }
 
   /**

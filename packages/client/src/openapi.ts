@@ -730,26 +730,6 @@ export interface paths {
         readonly patch?: never;
         readonly trace?: never;
     };
-    readonly "/v1/usage": {
-        readonly parameters: {
-            readonly query?: never;
-            readonly header?: never;
-            readonly path?: never;
-            readonly cookie?: never;
-        };
-        /**
-         * Show what each tenant uses
-         * @description The jobs of the last 24 hours by hour, and what waits, runs and is stored now. It is read at most once in five seconds.
-         */
-        readonly get: operations["getUsage"];
-        readonly put?: never;
-        readonly post?: never;
-        readonly delete?: never;
-        readonly options?: never;
-        readonly head?: never;
-        readonly patch?: never;
-        readonly trace?: never;
-    };
     readonly "/v1/dead-letters": {
         readonly parameters: {
             readonly query?: never;
@@ -782,6 +762,26 @@ export interface paths {
          * @description Rates, errors and waits of the last ten seconds. It is read at most once a second, so a request per second is enough. Processes report their counters only while it is read: the first answers have no rates.
          */
         readonly get: operations["getTraffic"];
+        readonly put?: never;
+        readonly post?: never;
+        readonly delete?: never;
+        readonly options?: never;
+        readonly head?: never;
+        readonly patch?: never;
+        readonly trace?: never;
+    };
+    readonly "/v1/usage": {
+        readonly parameters: {
+            readonly query?: never;
+            readonly header?: never;
+            readonly path?: never;
+            readonly cookie?: never;
+        };
+        /**
+         * Show what each tenant uses
+         * @description Ended jobs and device time of a range of days (UTC), by day, tenant, API key or model, with prices when the operator states one; and the jobs of the last 24 hours by hour, and what waits, runs and is stored now. A key without the scope `admin` reads the use of its own tenant. As CSV it has the days alone.
+         */
+        readonly get: operations["getUsage"];
         readonly put?: never;
         readonly post?: never;
         readonly delete?: never;
@@ -3286,28 +3286,6 @@ export interface components {
                 readonly description: string;
             }[];
         };
-        readonly Usage: {
-            /** @enum {string} */
-            readonly object: "usage";
-            /**
-             * Format: date-time
-             * @description When it was read; the last hour ends here.
-             */
-            readonly at: string;
-            /** @description At most 50, those with the most jobs first. */
-            readonly tenants: readonly {
-                readonly tenant: string;
-                /** @description Jobs made in each of the last 24 hours, oldest first, of those whose records still exist. */
-                readonly jobs_by_hour: readonly number[];
-                readonly waiting: number;
-                readonly running: number;
-                /** @description Estimated engine time of its waiting jobs. */
-                readonly waiting_ms: number;
-                /** @description Its stored uploads. */
-                readonly stored_mb: number;
-            }[];
-            readonly more_tenants: number;
-        };
         readonly DeadLetters: {
             /** @enum {string} */
             readonly object: "dead-letters";
@@ -3395,6 +3373,69 @@ export interface components {
                 readonly failed_per_s: number | null;
                 readonly mean_ms: number | null;
             };
+        };
+        readonly Usage: {
+            /** @enum {string} */
+            readonly object: "usage";
+            /**
+             * Format: date-time
+             * @description When it was read; the last hour ends here.
+             */
+            readonly at: string;
+            /** Format: date */
+            readonly from: string;
+            /** Format: date */
+            readonly to: string;
+            readonly by: readonly ("day" | "tenant" | "key" | "model")[];
+            readonly currency: string | null;
+            /** @description One for each value of the parts of `by` with ended jobs, in their order. */
+            readonly rows: readonly {
+                /**
+                 * Format: date
+                 * @description UTC.
+                 */
+                readonly day?: string | undefined;
+                readonly tenant?: string | undefined;
+                /** @description Id of the API key; null where none is known. */
+                readonly key?: (string | null) | undefined;
+                /** @description `name@version`. */
+                readonly model?: (string | null) | undefined;
+                /** @description Jobs that ended, also those that were deleted since. Nodes of workflows count, workflows do not. */
+                readonly jobs: number;
+                readonly succeeded: number;
+                readonly failed: number;
+                readonly canceled: number;
+                readonly expired: number;
+                /** @description Seconds of device time; of graph runs that jobs shared, their shares. Measured for jobs that succeeded. Estimated for pictures that went on from a checkpoint, and by their progress for jobs that were stopped while they ran. */
+                readonly device_s: number;
+                /** @description Of the device time, at the price now in force. Absent when the operator states none. */
+                readonly price?: number | undefined;
+            }[];
+            readonly total: {
+                /** @description Jobs that ended, also those that were deleted since. Nodes of workflows count, workflows do not. */
+                readonly jobs: number;
+                readonly succeeded: number;
+                readonly failed: number;
+                readonly canceled: number;
+                readonly expired: number;
+                /** @description Seconds of device time; of graph runs that jobs shared, their shares. Measured for jobs that succeeded. Estimated for pictures that went on from a checkpoint, and by their progress for jobs that were stopped while they ran. */
+                readonly device_s: number;
+                /** @description Of the device time, at the price now in force. Absent when the operator states none. */
+                readonly price?: number | undefined;
+            };
+            /** @description What each tenant has now: for a key with the scope `admin`, at most 50 tenants, those with the most jobs first; else its own. */
+            readonly tenants: readonly {
+                readonly tenant: string;
+                /** @description Jobs made in each of the last 24 hours, oldest first, of those whose records still exist. */
+                readonly jobs_by_hour: readonly number[];
+                readonly waiting: number;
+                readonly running: number;
+                /** @description Estimated engine time of its waiting jobs. */
+                readonly waiting_ms: number;
+                /** @description Its stored uploads. */
+                readonly stored_mb: number;
+            }[];
+            readonly more_tenants: number;
         };
         readonly WebhookSecret: {
             /** Format: date-time */
@@ -7900,71 +7941,6 @@ export interface operations {
             };
         };
     };
-    readonly getUsage: {
-        readonly parameters: {
-            readonly query?: never;
-            readonly header?: never;
-            readonly path?: never;
-            readonly cookie?: never;
-        };
-        readonly requestBody?: never;
-        readonly responses: {
-            /** @description The use of the tenants. */
-            readonly 200: {
-                headers: {
-                    readonly [name: string]: unknown;
-                };
-                content: {
-                    readonly "application/json": components["schemas"]["Usage"];
-                };
-            };
-            /** @description Invalid request (`invalid-request`) */
-            readonly 400: {
-                headers: {
-                    readonly [name: string]: unknown;
-                };
-                content: {
-                    readonly "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Not authenticated (`unauthenticated`) */
-            readonly 401: {
-                headers: {
-                    readonly [name: string]: unknown;
-                };
-                content: {
-                    readonly "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Not allowed (`forbidden`) */
-            readonly 403: {
-                headers: {
-                    readonly [name: string]: unknown;
-                };
-                content: {
-                    readonly "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Internal error (`internal`) */
-            readonly 500: {
-                headers: {
-                    readonly [name: string]: unknown;
-                };
-                content: {
-                    readonly "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Temporarily unavailable (`unavailable`) */
-            readonly 503: {
-                headers: {
-                    readonly [name: string]: unknown;
-                };
-                content: {
-                    readonly "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-        };
-    };
     readonly listDeadLetters: {
         readonly parameters: {
             readonly query?: {
@@ -8049,6 +8025,87 @@ export interface operations {
                 };
                 content: {
                     readonly "application/json": components["schemas"]["Traffic"];
+                };
+            };
+            /** @description Invalid request (`invalid-request`) */
+            readonly 400: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not authenticated (`unauthenticated`) */
+            readonly 401: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not allowed (`forbidden`) */
+            readonly 403: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Internal error (`internal`) */
+            readonly 500: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Temporarily unavailable (`unavailable`) */
+            readonly 503: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    readonly getUsage: {
+        readonly parameters: {
+            readonly query?: {
+                /** @description The first day, in UTC. Default: the last one. */
+                readonly from?: string;
+                /** @description The last day; at most 400 days. Default: today. */
+                readonly to?: string;
+                /** @description By what it is summed up: some of day, tenant, key, model, with commas. */
+                readonly by?: string;
+                /** @description Only this tenant. */
+                readonly tenant?: string;
+                /** @description Only jobs of the API key with this id. */
+                readonly key?: string;
+                /** @description Only this `name` or `name@version`. */
+                readonly model?: string;
+                /** @description Default: `csv` when the request has `Accept: text/csv`, else `json`. */
+                readonly format?: "json" | "csv";
+            };
+            readonly header?: never;
+            readonly path?: never;
+            readonly cookie?: never;
+        };
+        readonly requestBody?: never;
+        readonly responses: {
+            /** @description The use of the tenants. */
+            readonly 200: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/json": components["schemas"]["Usage"];
+                    readonly "text/csv": string;
                 };
             };
             /** @description Invalid request (`invalid-request`) */

@@ -30,4 +30,8 @@ export type Answer<O> = O extends { readonly responses: infer Responses }
     }[keyof Responses]
   : never;
 type Success = 200 | 201 | 202 | 204;
-type BodyOfAnswer<R> = R extends { content: infer Content } ? Content[keyof Content] : undefined;
+type BodyOfAnswer<R> = R extends { content: infer Content }
+  ? Content extends { readonly 'application/json': infer Body }
+    ? Body
+    : Content[keyof Content]
+  : undefined;

@@ -74,5 +74,8 @@ export type JobFilter = { readonly [Name in keyof ListQuery]?: ListQuery[Name] |
 type ChartQuery = NonNullable<operations['getCharts']['parameters']['query']>;
 export type ChartFilter = { readonly [Name in keyof ChartQuery]?: ChartQuery[Name] | undefined };
 
+type UsageQuery = Omit<NonNullable<operations['getUsage']['parameters']['query']>, 'format'>;
+export type UsageFilter = { readonly [Name in keyof UsageQuery]?: UsageQuery[Name] | undefined };
+
 type AuditQuery = NonNullable<operations['listAuditEntries']['parameters']['query']>;
 export type AuditFilter = { readonly [Name in keyof AuditQuery]?: AuditQuery[Name] | undefined };

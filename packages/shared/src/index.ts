@@ -139,6 +139,7 @@ export {
   type TranscriptFormat,
 } from './contracts/transcripts/formats.ts';
 export { LANGUAGE_NAMES } from './contracts/transcripts/language-names.ts';
+export * from './contracts/usage.ts';
 export * from './contracts/webhook-request.ts';
 export * from './contracts/webhooks.ts';
 export * from './contracts/workflow.ts';

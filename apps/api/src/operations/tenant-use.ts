@@ -1,4 +1,4 @@
-/** How much each tenant uses: the jobs of the last 24 hours, and what waits, runs and is stored now. Read once in five seconds for all callers. */
+/** What each tenant has now: the jobs of the last 24 hours, and what waits, runs and is stored. All of them are read once in five seconds. */
 import { type Clock, firstJobIdAt, type TenantId, type TenantUse, type Usage } from '@lehr/shared';
 import type { Keys, Redis } from '@lehr/shared/redis';
 import { Recent } from '../base/recent.ts';
@@ -18,20 +18,28 @@ export interface TenantUseParts {
   readonly clock: Clock;
 }
 
+type Current = Pick<Usage, 'at' | 'tenants' | 'more_tenants'>;
+
 export class TenantUseView {
   readonly #parts: TenantUseParts;
-  readonly #recent: Recent<Usage>;
+  readonly #recent: Recent<Current>;
 
   constructor(parts: TenantUseParts) {
     this.#parts = parts;
     this.#recent = new Recent(() => this.#read(), TTL_MS, parts.clock);
   }
 
-  get(): Promise<Usage> {
+  get(): Promise<Current> {
     return this.#recent.get();
   }
 
-  async #read(): Promise<Usage> {
+  /** One tenant alone. */
+  async of(tenant: TenantId): Promise<Current> {
+    const now = this.#parts.clock.now();
+    return { at: new Date(now).toISOString(), tenants: [await this.#of(tenant, now)], more_tenants: 0 };
+  }
+
+  async #read(): Promise<Current> {
     const { redis, keys, clock } = this.#parts;
     const now = clock.now();
     const all = (await redis.smembers(keys.tenants)) as TenantId[];
@@ -46,7 +54,6 @@ export class TenantUseView {
     // One after the other: the reading shares its connection with requests.
     for (const { tenant } of largest) tenants.push(await this.#of(tenant, now));
     return {
-      object: 'usage',
       at: new Date(now).toISOString(),
       tenants,
       more_tenants: all.length - largest.length,

@@ -6,12 +6,10 @@ import {
   DeadLettersSchema,
   SettingListSchema,
   TrafficSchema,
-  UsageSchema,
 } from '@lehr/shared';
 import { requires } from '../http/middleware/auth.ts';
 import { BEARER, problemsWithKey } from '../http/responses.ts';
 import { ChartsView } from '../operations/charts.ts';
-import { TenantUseView } from '../operations/tenant-use.ts';
 import { TrafficView } from '../operations/traffic.ts';
 import type { Api, ApiParts, CoreParts, OperationsParts } from '../parts.ts';
 
@@ -48,15 +46,6 @@ const settingsRoute = routeOf({
     'The environment variables of the API process that answers, with defaults. Secrets show only whether they are set.',
   answer: 'All settings, by name.',
   schema: SettingListSchema,
-});
-const usageRoute = routeOf({
-  path: '/v1/usage',
-  operationId: 'getUsage',
-  summary: 'Show what each tenant uses',
-  description:
-    'The jobs of the last 24 hours by hour, and what waits, runs and is stored now. It is read at most once in five seconds.',
-  answer: 'The use of the tenants.',
-  schema: UsageSchema,
 });
 const deadLettersRoute = createRoute({
   ...routeOf({
@@ -114,16 +103,11 @@ const chartList = createRoute({
 });
 
 export function operationsApiRoutes(app: Api, parts: ApiParts): void {
-  const usage = new TenantUseView(parts);
   const traffic = new TrafficView(parts);
 
   app.openapi(settingsRoute, (c) => {
     c.header('cache-control', 'no-store');
     return c.json({ object: 'list' as const, data: [...parts.settings] }, 200);
-  });
-  app.openapi(usageRoute, async (c) => {
-    c.header('cache-control', 'no-store');
-    return c.json(await usage.get(), 200);
   });
   app.openapi(deadLettersRoute, async (c) => {
     c.header('cache-control', 'no-store');

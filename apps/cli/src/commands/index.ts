@@ -39,6 +39,7 @@ import { submit } from './submit.ts';
 import { transcribe } from './transcribe.ts';
 import { transform } from './transform.ts';
 import { tune } from './tune.ts';
+import { usage } from './usage.ts';
 import { watch } from './watch.ts';
 
 /** In the order of the help text. */
@@ -87,6 +88,7 @@ export const COMMANDS: readonly Command[] = [
   listKeys,
   limitKey,
   revokeKeys,
+  usage,
   audit,
   logs,
   doctor,

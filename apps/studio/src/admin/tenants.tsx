@@ -1,15 +1,16 @@
-/** What each tenant uses: its jobs by hour as small bars, and what waits, runs and is stored now. */
+/** What each tenant has now: its jobs by hour as small bars, and what waits, runs and is stored; and the use of days. */
 import type { Usage } from '@lehr/client';
 import { texts } from '../texts/index.ts';
 import { lehrOnce } from '../wire/lehr.ts';
 import { Panel } from './panel.tsx';
 import { useReading } from './reading.ts';
 import { type Column, Table } from './table.tsx';
+import { UseOfDays } from './use-of-days.tsx';
 
 type Tenant = Usage['tenants'][number];
 
 const EVERY_MS = 5_000;
-const read = lehrOnce.operations.usage;
+const read = (options: { readonly signal: AbortSignal }): Promise<Usage> => lehrOnce.usage(options);
 const words = texts.admin.tenants;
 const HEIGHT = 28;
 const BAR = 6;
@@ -34,23 +35,26 @@ const COLUMNS: readonly Column<Tenant>[] = [
 export function Tenants() {
   const reading = useReading(read, EVERY_MS);
   return (
-    <Panel lead={words.lead} reading={reading}>
-      {({ tenants, more_tenants: more }) => (
-        <>
-          {tenants.length === 0 ? (
-            <p class="blank">{words.none}</p>
-          ) : (
-            <Table
-              caption={texts.admin.tabs.tenants}
-              rows={tenants}
-              idOf={({ tenant }) => tenant}
-              columns={COLUMNS}
-            />
-          )}
-          {more > 0 && <p class="hint">{words.more(more)}</p>}
-        </>
-      )}
-    </Panel>
+    <>
+      <Panel lead={words.lead} reading={reading}>
+        {({ tenants, more_tenants: more }) => (
+          <>
+            {tenants.length === 0 ? (
+              <p class="blank">{words.none}</p>
+            ) : (
+              <Table
+                caption={texts.admin.tabs.tenants}
+                rows={tenants}
+                idOf={({ tenant }) => tenant}
+                columns={COLUMNS}
+              />
+            )}
+            {more > 0 && <p class="hint">{words.more(more)}</p>}
+          </>
+        )}
+      </Panel>
+      <UseOfDays />
+    </>
   );
 }
 

@@ -79,6 +79,27 @@ export const admin = {
     more: (count: number) => plural(count, 'more tenant', 'more tenants'),
     none: 'No tenant has jobs.',
   },
+  use: {
+    title: 'Use',
+    lead: 'Jobs that ended, and the device time that they took; of graph runs that jobs shared, their shares. Days begin at midnight in UTC.',
+    range: 'How far back',
+    by: 'Summed up by',
+    days: (count: number) => `${count} days`,
+    parts: { day: 'Day', tenant: 'Tenant', key: 'Key', model: 'Model' },
+    csv: 'Download as CSV',
+    jobs: 'Jobs',
+    failed: 'Failed',
+    canceled: 'Canceled',
+    device: 'Device time',
+    duration: (seconds: number) => {
+      if (seconds < 60) return `${seconds.toFixed(1)} s`;
+      return seconds < 3600 ? `${(seconds / 60).toFixed(1)} min` : `${(seconds / 3600).toFixed(2)} h`;
+    },
+    price: 'Price',
+    total: 'All',
+    unknown: 'others',
+    none: 'No job has ended in these days.',
+  },
   keys: {
     lead: 'The keys that were created. The configured key is not among them. Create keys with the command lehr or the API; change their limits here.',
     key: 'Key',

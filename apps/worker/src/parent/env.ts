@@ -23,6 +23,7 @@ export const WORKER_ENV = envSchema(
   'HF_TOKEN',
   'LEHR_HOST',
   'LEHR_RECORD_TTL_H',
+  'LEHR_USAGE_DAYS',
   'LEHR_S3_BUCKET',
   'AWS_REGION',
   'AWS_ENDPOINT_URL_S3',

@@ -79,6 +79,7 @@ export async function openParts(
     queues: await GroupQueues.open(commands, keys, leaseTimes),
     records: new RecordStore(commands, keys, {
       retentionMs: Math.round(config.LEHR_RECORD_TTL_H * 3_600_000),
+      usageMs: config.LEHR_USAGE_DAYS * 86_400_000,
     }),
     checkpoints: hasCheckpoints(config)
       ? new CheckpointStore({ redis: commands, keys, objects: store, maxRedisBytes })

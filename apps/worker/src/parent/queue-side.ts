@@ -98,6 +98,7 @@ export class QueueSide {
     });
     this.#direct = new DirectRuns({
       ...parts,
+      usageMs: parts.records.usageMs,
       runner,
       mayRun: () => mayClaim() && this.#attempts.freeJobs > 0,
       onStarted: (run) => void this.#attempts.runToEnd(run, NOT_FOLLOWED),

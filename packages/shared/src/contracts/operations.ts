@@ -1,4 +1,4 @@
-/** What operators see of the whole installation: settings, the use of tenants, dead letters and traffic. */
+/** What operators see of the whole installation: settings, dead letters and traffic. */
 import { z } from 'zod';
 import { ERROR_CODES, type ErrorCode } from '../base/errors.ts';
 import { JOB_TYPES } from './job.ts';
@@ -18,28 +18,6 @@ export type Setting = z.output<typeof SettingSchema>;
 export const SettingListSchema = z
   .object({ object: z.literal('list'), data: z.array(SettingSchema) })
   .meta({ id: 'SettingList' });
-
-const TenantUseSchema = z.object({
-  tenant: z.string(),
-  jobs_by_hour: z.array(count).meta({
-    description: 'Jobs made in each of the last 24 hours, oldest first, of those whose records still exist.',
-  }),
-  waiting: count,
-  running: count,
-  waiting_ms: count.meta({ description: 'Estimated engine time of its waiting jobs.' }),
-  stored_mb: z.number().nonnegative().meta({ description: 'Its stored uploads.' }),
-});
-export type TenantUse = z.output<typeof TenantUseSchema>;
-
-export const UsageSchema = z
-  .object({
-    object: z.literal('usage'),
-    at: z.iso.datetime().meta({ description: 'When it was read; the last hour ends here.' }),
-    tenants: z.array(TenantUseSchema).meta({ description: 'At most 50, those with the most jobs first.' }),
-    more_tenants: count,
-  })
-  .meta({ id: 'Usage' });
-export type Usage = z.output<typeof UsageSchema>;
 
 const FailedJobSchema = z.object({
   job: z.string(),

@@ -99,6 +99,6 @@ export class AttemptStore {
   #run(script: Script, asked: object, reason?: string): Promise<unknown> {
     const { keys, records } = this.#options;
     const own = reason === undefined ? [] : [reason];
-    return script.run([keys.live], [keys.prefix, JSON.stringify(asked), records.retentionMs, ...own]);
+    return script.run([keys.live], [keys.prefix, JSON.stringify(asked), records.kept, ...own]);
   }
 }

@@ -49,8 +49,10 @@ export {
 } from './rollout-share.ts';
 export {
   APPLY_LUA,
+  COUNT_USE_LUA,
   CREATE_LUA,
   type Created,
+  DEFAULT_USAGE_MS,
   encodeMove,
   type FoundRecords,
   IS_PAUSED_LUA,

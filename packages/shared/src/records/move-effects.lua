@@ -2,7 +2,9 @@
 -- which describes KEYS and ARGV.
 
 local prefix = ARGV[1]
-local retention = tonumber(ARGV[3])
+-- `use_kept` only for scripts that end jobs.
+local retention, use_kept = string.match(ARGV[3], '^(%S+) ?(%S*)$')
+retention = tonumber(retention)
 local EVENTS_KEPT = 512
 -- A job that was queued, perhaps started, and ended has at most this rev; any other change makes it higher.
 local PLAIN_REVS = 3

@@ -39,6 +39,8 @@ const MOVES_LUA = Object.entries(MOVES)
 export const IS_PAUSED_LUA = readFileSync(new URL('./is-paused.lua', import.meta.url), 'utf8');
 /** Functions for scripts that plan the nodes of workflows. */
 export const PLANNED_LUA = readFileSync(new URL('./planned.lua', import.meta.url), 'utf8');
+/** The function `count_use`. */
+export const COUNT_USE_LUA = readFileSync(new URL('./count-use.lua', import.meta.url), 'utf8');
 /** The function that makes a record, for scripts with KEYS and ARGV as in transition.lua. */
 export const CREATE_LUA = [
   IS_PAUSED_LUA,
@@ -51,6 +53,7 @@ export const APPLY_LUA = [
   `local MOVES = { ${MOVES_LUA} }`,
   CREATE_LUA,
   BUCKETS_LUA,
+  COUNT_USE_LUA,
   readFileSync(new URL('./count-outcome.lua', import.meta.url), 'utf8'),
   readFileSync(new URL('./transition.lua', import.meta.url), 'utf8'),
 ].join('\n');
@@ -94,7 +97,11 @@ export type Created<Enqueued> = Outcome & { readonly enqueued: Enqueued };
 
 export interface RecordStoreOptions {
   readonly retentionMs: number;
+  /** How long the use of a day is kept. */
+  readonly usageMs?: number | undefined;
 }
+
+export const DEFAULT_USAGE_MS = 400 * 86_400_000;
 
 /** More than a record ever has. */
 const MAX_EVENTS = 1000;
@@ -113,12 +120,17 @@ export class RecordStore {
   readonly #changes: Script;
   /** How long a finished record is kept. */
   readonly retentionMs: number;
+  readonly usageMs: number;
+  /** ARGV[3] of the scripts that end jobs. */
+  readonly kept: string;
   readonly #unreadable: UnreadableList;
 
   constructor(redis: Redis, keys: Keys, options: RecordStoreOptions) {
     this.#redis = redis;
     this.#keys = keys;
     this.retentionMs = options.retentionMs;
+    this.usageMs = options.usageMs ?? DEFAULT_USAGE_MS;
+    this.kept = `${this.retentionMs} ${this.usageMs}`;
     this.#unreadable = new UnreadableList(redis, keys);
     this.#script = defineScript(redis, 'lehrTransition', TRANSITION_LUA);
     this.#changes = defineScript(redis, 'lehrChanges', CHANGES_LUA);
@@ -262,7 +274,7 @@ export class RecordStore {
   }
 
   #arguments(moves: readonly object[]): (string | number)[] {
-    return [this.#keys.prefix, JSON.stringify(moves), this.retentionMs];
+    return [this.#keys.prefix, JSON.stringify(moves), this.kept];
   }
 }
 

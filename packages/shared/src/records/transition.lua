@@ -5,10 +5,11 @@
 -- KEYS[1]  <prefix>:live      ids of all unfinished jobs, by creation time
 -- ARGV[1]  <prefix>           for example {lehr}; every key below begins with it, so all share one cluster slot
 -- ARGV[2]  JSON; of the script of store.ts, the list of its moves
--- ARGV[3]  how long a finished record is kept, ms
+-- ARGV[3]  for how many ms a finished record is kept, and the use of a day: `<ms> <ms>`
 --
 -- MOVES is put before this text when it is loaded: per move, the states it may start from and the one it leads to
--- (records/record.ts). So are planned.lua, move-effects.lua, create.lua and count-outcome.lua.
+-- (records/record.ts). So are planned.lua, move-effects.lua, create.lua, count-use.lua and
+-- count-outcome.lua.
 --
 -- With the state it writes everything that must agree with it: the tenant's job list, the sets of live and running jobs, the
 -- load of each group queue, and the outbox of webhook events.
@@ -112,19 +113,36 @@ local function made_move(move, known)
   return move
 end
 
+-- The device time of an ended job, ms. What succeeded was measured, without the attempts that were lost. Estimated is that of pictures that
+-- went on from a checkpoint, and by its last progress that of a job that was stopped while it ran.
+local function device_time(known, state, metrics, progress)
+  if state == 'succeeded' then
+    return tonumber(string.match(metrics or '', '"device_ms":([%d.eE+-]+)')) or tonumber(known.cost)
+  end
+  local fraction = known.state == 'running' and string.match(progress or '', '"fraction":([%d.eE+-]+)')
+  return (tonumber(fraction) or 0) * tonumber(known.cost)
+end
+
 -- What follows from the end of a job. `fields` are those of the move that ended it.
 local function end_job(id, key, known, state, fields)
+  local more = redis.call('HMGET', key, 'metadata', 'workflow', 'payer', 'progress')
+  local metadata, workflow, payer, progress = more[1], more[2], more[3], more[4]
   finish(key, id, known.tenant)
   if not known.parent then
     list_ended(id, known.tenant, state)
-    list_labels(id, known.tenant, redis.call('HGET', key, 'metadata'), true)
+    list_labels(id, known.tenant, metadata, true)
+  end
+  -- A workflow runs nothing itself: its nodes are counted. A record of an older version may have no payer.
+  if not workflow then
+    local payer_key = string.match(payer or '', '"key":"([^" ]+)"') or '-'
+    local device_ms = device_time(known, state, fields and fields.metrics, progress)
+    count_use({ prefix = prefix, now = now, kept = use_kept }, known.tenant, payer_key, known.model or '-', state, device_ms)
   end
   if known.batch then count_in_batch(key, known.batch, state) end
   if known.rollout then count_outcome(known.rollout, state, fields) end
   -- The workflow of this node must advance: the caller of this script does it, or the janitor a little later.
   if known.parent then redis.call('ZADD', prefix .. ':workflows', now, known.parent) end
   -- The same for a workflow that ends: its remaining nodes must stop.
-  local workflow = redis.call('HGET', key, 'workflow')
   if workflow then
     redis.call('ZADD', prefix .. ':workflows', now, id)
     keep_nodes(workflow)

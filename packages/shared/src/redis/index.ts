@@ -13,4 +13,4 @@ export {
 } from './connect.ts';
 export { type Keys, keysOf } from './keys.ts';
 export { FULL_SHARE, memoryShare, parseMemory, type RedisMemory, readMemory } from './memory.ts';
-export { defineScript, type Script } from './script.ts';
+export { defineScript, repliesOf, type Script } from './script.ts';

@@ -179,6 +179,9 @@ export interface Keys {
   rolloutHistory(model: string): string;
   /** How the jobs of a rollout, or of one of its stages, ended, by the version that they got. */
   rolloutOutcomes(rollout: string): string;
+  /** Tenants whose jobs ended on a day (UTC), by its number from 1970; and what one of them used on it, by key and model (count-use.lua). */
+  usageTenants(day: number): string;
+  usage(day: number, tenant: TenantId): string;
   /** Held by the one process that judges rollouts. */
   readonly rolloutJudge: string;
   /** `<id> <place>` of the store that all processes use (store-identity.ts). */
@@ -238,6 +241,8 @@ export function keysOf(namespace: string): Keys {
     modelLoads: `${prefix}:model-loads`,
     scale: (pool) => `${prefix}:scale:${pool}`,
     ...rolloutKeys(prefix),
+    usageTenants: (day) => `${prefix}:usage:${day}`,
+    usage: (day, tenant) => `${prefix}:usage:${day}:${tenant}`,
     sweep: `${prefix}:sweep`,
     janitor: `${prefix}:janitor`,
     reconciled: `${prefix}:reconciled`,

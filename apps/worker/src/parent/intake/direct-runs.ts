@@ -28,6 +28,8 @@ export interface DirectRunsOptions {
   readonly commands: Redis;
   readonly subscriber: Redis;
   readonly keys: Keys;
+  /** How long the use of a day is kept. */
+  readonly usageMs?: number | undefined;
   readonly id: WorkerId;
   readonly runner: Pick<JobRunner, 'newRun'>;
   readonly clock: Clock;
@@ -46,7 +48,7 @@ export class DirectRuns {
 
   constructor(options: DirectRunsOptions) {
     this.#options = options;
-    this.#jobs = new DirectJobs(options.commands, options.keys);
+    this.#jobs = new DirectJobs(options.commands, options.keys, options.usageMs);
     this.#channel = options.keys.direct(options.id);
   }
 

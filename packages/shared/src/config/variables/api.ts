@@ -138,6 +138,18 @@ export const API_ENV = {
   LEHR_RECORD_TTL_H: positive
     .default(24)
     .meta({ description: 'Hours that the record of a finished job is kept.' }),
+  LEHR_USAGE_DAYS: whole.min(1, 'must be 1 to 3650').max(3650, 'must be 1 to 3650').default(400).meta({
+    description:
+      'Days that the use of a day is kept (`GET /v1/usage`); the same for the API and all workers. A new value holds for the days that begin after it.',
+  }),
+  LEHR_DEVICE_HOUR_PRICE: z.coerce.number('must be a number').min(0, 'must be at least 0').optional().meta({
+    description: 'Price of an hour of device time, for `GET /v1/usage`. Not set: it shows no prices.',
+  }),
+  LEHR_CURRENCY: z
+    .string()
+    .regex(/^[A-Za-z]{1,10}$/, 'must be 1 to 10 letters, such as EUR')
+    .optional()
+    .meta({ description: 'The currency of LEHR_DEVICE_HOUR_PRICE, as text: `EUR`.' }),
   LEHR_AUDIT_DAYS: positive
     .max(3650, 'must be at most 3650')
     .default(365)

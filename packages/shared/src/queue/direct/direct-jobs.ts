@@ -5,6 +5,8 @@
 import { readFileSync } from 'node:fs';
 import type { JobId, WorkerId } from '../../base/ids.ts';
 import {
+  COUNT_USE_LUA,
+  DEFAULT_USAGE_MS,
   encodeRecord,
   IS_PAUSED_LUA,
   type JobRecord,
@@ -15,7 +17,7 @@ import { defineScript, type Keys, type Redis, type Script } from '../../redis/in
 import { BUDGET_LUA, type GroupQueues } from '../index.ts';
 
 const SEND_LUA = IS_PAUSED_LUA + readFileSync(new URL('./send.lua', import.meta.url), 'utf8');
-const END_LUA = BUDGET_LUA + readFileSync(new URL('./end.lua', import.meta.url), 'utf8');
+const END_LUA = BUDGET_LUA + COUNT_USE_LUA + readFileSync(new URL('./end.lua', import.meta.url), 'utf8');
 
 /**
  * A direct job that has not ended by then is given up. Less than the ten seconds after which the reconciler frees the reservation of a job
@@ -37,8 +39,11 @@ export class DirectJobs {
   readonly #keys: Keys;
   readonly #send: Script;
   readonly #end: Script;
+  readonly #usageMs: number;
 
-  constructor(redis: Redis, keys: Keys) {
+  /** `usageMs`: how long the use of a day is kept. */
+  constructor(redis: Redis, keys: Keys, usageMs = DEFAULT_USAGE_MS) {
+    this.#usageMs = usageMs;
     this.#redis = redis;
     this.#keys = keys;
     this.#send = defineScript(redis, 'lehrSendDirect', SEND_LUA);
@@ -119,11 +124,23 @@ export class DirectJobs {
         payer?.weight ?? 1,
         ended && held_by !== undefined ? this.#keys.ended(held_by) : '',
         message,
+        ended && !isHandedBack(ended) ? this.#useOf(ended) : '',
       ],
     );
     return reply === 1;
   }
+
+  #useOf({ tenant, model, payer, ...ended }: EndedRecord): string {
+    const device_ms = ended.state === 'succeeded' ? (ended.metrics.device_ms ?? ended.cost) : 0;
+    const { prefix } = this.#keys;
+    const key = payer?.key ?? '-';
+    return JSON.stringify({ tenant, key, model, state: ended.state, device_ms, prefix, kept: this.#usageMs });
+  }
 }
+
+/** It may run again, then with a record. */
+const isHandedBack = (ended: EndedRecord): boolean =>
+  ended.state === 'failed' && ended.error.code === HANDED_BACK;
 
 /** A message of `send` to this worker; undefined when it holds no job that can be read. */
 export function readDirectJob(message: string, worker: WorkerId): RunningRecord | undefined {
