@@ -272,6 +272,22 @@ test('A tenant has at most as many unfinished batches, and lines of one, as its 
   expect((await problemOf(second)).detail).toContain('max_batches');
 });
 
+test('A batch is made when its tenant may have no more jobs now, and one that waits keeps no other request waiting', async () => {
+  const world = await batchWorld();
+  const { redis, keys } = world.parts;
+  const { ask } = await keyHolder(world, 'acme', { limits: { max_jobs: 4 } });
+  const requests = Array.from({ length: 5 }, (_, i) => picture(`p${i}`));
+  const { id } = await create({ ask }, { requests });
+  world.feed();
+  const waits = async () => (await world.parts.batches.read(id as BatchId))?.sent === 2;
+  await expect.poll(waits).toBe(true);
+  await redis.zadd(keys.batchesDue, 'XX', 0, id);
+  await expect.poll(async () => redis.zscore(keys.batchesDue, id)).not.toBe('0');
+  for (let i = 0; i < 2; i += 1) expect((await ask('POST', '/v1/jobs', picture('own'))).status).toBe(202);
+  expect((await ask('POST', '/v1/jobs', picture('own'))).status).toBe(429);
+  expect((await create({ ask }, { requests })).status).toBe('in_progress');
+});
+
 test('Two feeders of one batch, and one that takes over from the middle of a slice, make each job once', async () => {
   const world = await batchWorld();
   const { keys, redis, batches } = world.parts;

@@ -59,14 +59,20 @@ export class Quotas {
   }
 
   /**
-   * Counts a request in memory, before its body is read. Throws QuotaError. A refusal is repeated from memory, unless the request may be a
-   * retry of one that made its job.
+   * Counts a request for a job in memory, before its body is read. Throws QuotaError. A refusal is repeated from memory, unless the request
+   * may be a retry of one that made its job.
    */
-  async admitRequest({ keyId, tenant, limits }: Caller, idempotencyKey: string | undefined): Promise<void> {
+  async admitRequest(caller: Caller, idempotencyKey: string | undefined): Promise<void> {
+    const { keyId, tenant } = caller;
     const penalty = this.#penalties.get(keyId);
     if (penalty && penalty.until <= this.#clock.monotonic()) this.#penalties.delete(keyId);
     else if (penalty && !(await this.#isKnown(tenant, idempotencyKey)))
       throw new QuotaError(penalty.message, penalty.quota);
+    await this.countRequest(caller);
+  }
+
+  /** As `admitRequest`, for what needs no room for a job at once. */
+  async countRequest({ keyId, limits }: Caller): Promise<void> {
     const points = limits.requests_per_minute;
     if (points === null) return;
     const limiter = limiterOf(

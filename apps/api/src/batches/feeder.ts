@@ -5,6 +5,7 @@
  */
 import { type BatchId, every, jobIdOfLine, LehrError, type Metrics, toLehrError } from '@lehr/shared';
 import type { Caller } from '../access/auth/authenticator.ts';
+import { Quotas } from '../access/quotas.ts';
 import { cancelJob } from '../jobs/cancel.ts';
 import { inNames } from '../jobs/requests/field-names.ts';
 import { type CallParts, countJob } from '../jobs/requests/make-job.ts';
@@ -39,8 +40,10 @@ const MAX_WAIT_MS = 30_000;
 const SHARE = 0.5;
 
 /** Returns a function that stops. */
-export const feedBatches = (parts: FeedParts): (() => Promise<void>) =>
-  every(
+export const feedBatches = (shared: FeedParts): (() => Promise<void>) => {
+  // A batch that waits for room must not keep other requests of its key waiting.
+  const parts = { ...shared, quotas: new Quotas(shared.redis, shared.keys, shared.clock) };
+  return every(
     LOOK_EVERY_MS,
     async (signal) => {
       const ids = await parts.batches.take({ count: BATCHES_AT_ONCE, holdMs: HOLD_MS });
@@ -48,6 +51,7 @@ export const feedBatches = (parts: FeedParts): (() => Promise<void>) =>
     },
     { ...parts, failed: 'could not look for batches; trying again' },
   );
+};
 
 /** One turn. A batch that cannot go on now is due again a little later. */
 async function takeTurn(parts: FeedParts, id: BatchId, signal: AbortSignal): Promise<void> {

@@ -11,7 +11,7 @@ import { isEnded } from '../batches/batch-store.ts';
 import { createBatch, retryBatch } from '../batches/create-batch.ts';
 import { presentBatch } from '../batches/present-batch.ts';
 import { zipOf } from '../batches/zip.ts';
-import { guardQuota, requires } from '../http/middleware/auth.ts';
+import { guardRate, requires } from '../http/middleware/auth.ts';
 import { BEARER, problemsWithKey } from '../http/responses.ts';
 import type { Api, ApiParts } from '../parts.ts';
 import { BATCH, BATCH_REQUESTS } from './examples.ts';
@@ -147,7 +147,7 @@ const retryRoute = createRoute({
 export function batchRoutes(app: Api, parts: ApiParts): void {
   const { batches, quotas } = parts;
 
-  app.on('POST', '/v1/batches', guardQuota(quotas));
+  app.on('POST', '/v1/batches', guardRate(quotas));
   app.openapi(createBatchRoute, async (c) =>
     c.json(await createBatch(parts, c.var.caller, c.req.valid('json')), 200),
   );

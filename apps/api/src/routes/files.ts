@@ -8,7 +8,7 @@ import { refusal } from '../base/field-problems.ts';
 import { answersOf } from '../batches/answers.ts';
 import { checkJsonShape, MAX_DEPTH, MAX_VALUES } from '../http/bodies/json-shape.ts';
 import { inactive } from '../http/fair-admission.ts';
-import { guardQuota, requires } from '../http/middleware/auth.ts';
+import { guardRate, requires } from '../http/middleware/auth.ts';
 import { BEARER, problemsWithKey } from '../http/responses.ts';
 import { SENT_PURPOSES, type StoredFile } from '../jobs/files/files.ts';
 import type { Multipart } from '../jobs/files/multipart.ts';
@@ -165,7 +165,7 @@ export function fileRoutes(app: Api, parts: ApiParts): void {
   });
 
   app.openAPIRegistry.registerPath(uploadRoute);
-  app.post('/v1/files', requires('submit'), guardQuota(quotas), async (c) => {
+  app.post('/v1/files', requires('submit'), guardRate(quotas), async (c) => {
     const { caller } = c.var;
     const receiving = files.receiveLarge(caller, c.req.raw, 'file', async (body, large) => {
       const file = body.files.find(({ field }) => field === 'content');

@@ -91,7 +91,15 @@ export const actorOf = (c: Context<ApiEnv>): Actor => ({
   address: c.get('address') ?? null,
 });
 
-/** For routes that create jobs or files: limits the requests of a key before the body is read. */
+/** As guardQuota, for requests that wait until there is room for their jobs. */
+export function guardRate(quotas: Quotas): MiddlewareHandler<ApiEnv> {
+  return async function guardRate(c, next) {
+    await quotas.countRequest(c.get('caller'));
+    await next();
+  };
+}
+
+/** For routes that create jobs: limits the requests of a key before the body is read. */
 export function guardQuota(quotas: Quotas): MiddlewareHandler<ApiEnv> {
   return async function guardQuota(c, next) {
     await quotas.admitRequest(c.get('caller'), c.req.header('idempotency-key'));
