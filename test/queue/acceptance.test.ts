@@ -141,3 +141,49 @@ test.each<[string, (world: QueueWorld, key: string) => Promise<unknown>]>([
   expect(stored?.position).toBe(1);
   expect(await redis.zrange(keys.jobsOf(DEFAULT_TENANT as TenantId), '0', '-1')).toEqual([oldest, id].sort());
 });
+
+/** How often scripts ran. */
+async function scriptsRun({ redis }: QueueWorld): Promise<number> {
+  return Number(/cmdstat_evalsha:calls=(\d+)/.exec(await redis.info('commandstats'))?.[1]);
+}
+
+test('Jobs that are ready at the same moment are accepted by one command, as many and as they would be one by one', async () => {
+  const [together, single] = [await queueWorld(server.url), await queueWorld(server.url)];
+  const terms = { ...TERMS, maxJobs: 12 };
+  const dear = [{ queue: GROUP, cost: 700, workers: 1, elsewhereMs: 0, elsewhereGroups: 0 }];
+  const jobs = Array.from({ length: 20 }, (_, i) => ({
+    job: jobOf({ id: newJobId(), cost: i < 9 ? 100 : 700 }),
+    terms: i < 9 ? terms : { ...terms, groups: dear },
+  }));
+  const accepter = accepterOf(together);
+  await accepter.accept(jobs[0].job, terms);
+  const before = await scriptsRun(together);
+  const accepted = await Promise.all(jobs.map((each) => accepter.accept(each.job, each.terms)));
+  expect((await scriptsRun(together)) - before).toBe(1);
+  const one = accepterOf(single);
+  const expected = [await one.accept(jobs[0].job, terms)];
+  for (const each of jobs.slice(1)) expected.push(await one.accept(each.job, each.terms));
+
+  expect(accepted.map(({ code }) => code)).toEqual([
+    'replay',
+    ...Array.from({ length: 11 }, () => 'admitted'),
+    ...Array.from({ length: 8 }, () => 'too-many'),
+  ]);
+  expect(accepted.slice(1).map(({ code, stored }) => [code, stored?.position])).toEqual(
+    expected.slice(1).map(({ code, stored }) => [code, stored?.position]),
+  );
+  expect(await contents(together)).toEqual(await contents(single));
+});
+
+test('A job that Redis cannot store does not keep the jobs of the same command from being stored', async () => {
+  const world = await queueWorld(server.url);
+  const accepter = accepterOf(world);
+  await world.redis.set(world.keys.jobsOf('spoilt' as TenantId), 'no list of jobs');
+  const [bad, good] = await Promise.allSettled([
+    accepter.accept(jobOf({ id: newJobId(), tenant: 'spoilt' as TenantId }), TERMS),
+    accepter.accept(jobOf(), TERMS),
+  ]);
+  expect(bad).toMatchObject({ status: 'rejected', reason: { message: expect.stringMatching(/WRONGTYPE/) } });
+  expect(good).toMatchObject({ status: 'fulfilled', value: { code: 'admitted' } });
+  expect(await world.claim(GROUP, 2)).toHaveLength(1);
+});

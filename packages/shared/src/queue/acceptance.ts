@@ -1,4 +1,4 @@
-/** Acceptance: admits a job, stores it and puts it into its queue in one round trip (accept.lua). */
+/** Acceptance: admits jobs, stores them and puts them into their queues in one round trip (accept.lua). */
 import { readFileSync } from 'node:fs';
 import {
   CREATE_LUA,
@@ -23,6 +23,9 @@ import { PLACE_LUA, queuedData } from './group-queue.ts';
 import type { GroupQueues } from './group-queues.ts';
 import { bullPriority, firstScore } from './score.ts';
 
+/** Of one command, so that it keeps Redis from other callers for a few ms at most. */
+const MAX_JOBS = 25;
+const MAX_CHARS = 200_000;
 /** Of the reply of admit.lua; what accept.lua adds comes after it. */
 const ADMITTED_LENGTH = 7;
 
@@ -64,11 +67,21 @@ export type Acceptance = Admission & {
   readonly stored?: { readonly record: JobRecord; readonly position: number | undefined };
 };
 
+interface Waiting {
+  /** For accept.lua: how the job is judged, and the rest of it. */
+  readonly shared: string;
+  readonly own: string;
+  resolve(reply: Reply): void;
+  reject(error: unknown): void;
+}
+
 export class Accepter {
   readonly #keys: Keys;
   readonly #queues: GroupQueues;
   readonly #retentionMs: number;
   readonly #script: Script;
+  #waiting: Waiting[] = [];
+  #chars = 0;
 
   constructor(
     redis: Redis,
@@ -88,20 +101,52 @@ export class Accepter {
    */
   async accept(job: PricedJob, terms: AdmissionTerms): Promise<Acceptance> {
     const { deadlineMs, later, ...known } = job;
-    const { waitingKey } = this.#queues.of(job.queue);
+    const { waitingKey: waiting } = this.#queues.of(job.queue);
     const entry = { priority: bullPriority(firstScore(job.priority)), data: queuedData(job) };
-    const text = JSON.stringify([
-      toAdmit(job, terms),
-      { entry, deadline_ms: deadlineMs, ...laterFields(later), fields: storedFields(known) },
-    ]);
-    const reply = (await this.#script.run(
-      [this.#keys.live, ...(waitingKey === undefined ? [] : [waitingKey])],
-      [this.#keys.prefix, text, this.#retentionMs],
-    )) as Reply;
+    const { id, ...judged } = toAdmit(job, terms);
+    const shared = JSON.stringify(judged);
+    const own = JSON.stringify({
+      id,
+      entry,
+      waiting,
+      deadline_ms: deadlineMs,
+      fields: storedFields(known),
+      ...laterFields(later),
+    });
+    const reply = await new Promise<Reply>((resolve, reject) =>
+      this.#enqueue({ shared, own, resolve, reject }),
+    );
     const answer = readAdmission(reply);
     if (answer.code !== 'admitted' || reply.length === ADMITTED_LENGTH) return answer;
     const [created_at, position] = reply.slice(ADMITTED_LENGTH) as [number, number | undefined];
     return { stored: { record: newRecord(admittedJob(job, answer), created_at), position }, ...answer };
+  }
+
+  /** The jobs that are ready in the same moment, as the lines of a batch are, share a command: most of what a job costs is its command. */
+  #enqueue(item: Waiting): void {
+    if (this.#waiting.length === MAX_JOBS || this.#chars + item.own.length > MAX_CHARS) this.#send();
+    this.#chars += item.own.length;
+    // After all that can go on without waiting has done so.
+    if (this.#waiting.push(item) === 1) process.nextTick(() => this.#send());
+  }
+
+  #send(): void {
+    const sent = this.#waiting;
+    if (sent.length === 0) return;
+    this.#waiting = [];
+    this.#chars = 0;
+    // Lines of a batch often differ only in their input, and Redis reads what they share once.
+    const text = `[${sent.map(({ shared, own }, i) => `[${own}${shared === sent[i - 1]?.shared ? '' : `,${shared}`}]`).join(',')}]`;
+    this.#script.run([this.#keys.live], [this.#keys.prefix, text, this.#retentionMs]).then(
+      (replies) => {
+        for (const [i, reply] of (replies as (Reply | Error)[]).entries())
+          if (reply instanceof Error) sent[i].reject(reply);
+          else sent[i].resolve(reply);
+      },
+      (error) => {
+        for (const { reject } of sent) reject(error);
+      },
+    );
   }
 }
 

@@ -163,7 +163,7 @@ export class Admitter {
 }
 
 /** The job as admit.lua takes it. JSON leaves out what is undefined. */
-export function toAdmit(job: AdmittedJob, terms: AdmissionTerms): object {
+export function toAdmit(job: AdmittedJob, terms: AdmissionTerms) {
   const { id, tenant, queue, priority, cost, payer, workflow, later } = job;
   const { idempotency, duplicate, ownBacklog } = terms;
   return {
