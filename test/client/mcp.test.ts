@@ -18,7 +18,7 @@ import { SAMPLES } from '../support/speech-files.ts';
 import { speechModels } from '../support/speech-models.ts';
 import { type Stack, startStack } from '../support/stack.ts';
 import { tempFolder } from '../support/tiny-models.ts';
-import { LEHR } from './lehr-command.ts';
+import { LEHR, lehrShell } from './lehr-command.ts';
 
 const RECORDING = fileURLToPath(new URL('en_circle.wav', SAMPLES));
 const NAMES = ['draw', 'edit', 'transcribe', 'embed', 'submit', 'status', 'cancel', 'models'];
@@ -321,9 +321,28 @@ test('With real models an agent draws, edits and transcribes over both ways', {
   }
 });
 
-test('docs/mcp.md names every tool, and its settings are those that a client takes', () => {
+test('docs/mcp.md names every tool, and agents with its settings and with its key find them', async () => {
   const page = readText('docs/mcp.md');
   for (const name of NAMES) expect(page).toContain(`| \`${name}\` |`);
+  const world = await served();
   const settings = blocksOf(page).filter(({ language }) => language === 'json');
-  expect(settings.map(({ text }) => Object.keys(JSON.parse(text)))).toEqual([['mcpServers'], ['mcpServers']]);
+  const [local, remote] = settings.map(({ text }) => JSON.parse(text).mcpServers.lehr);
+  const [command] = blocksOf(page).filter(({ language }) => language === 'sh');
+  const shell = await lehrShell({ LEHR_URL: world.url, LEHR_API_KEY: world.key });
+  const [key] = (await shell.run(command.text)).match(/lehr_\w+/) ?? [];
+  const env = { PATH: `${shell.cwd}:${process.env.PATH}`, LEHR_URL: world.url, LEHR_API_KEY: `${key}` };
+  expect(Object.keys(local.env)).toEqual(['LEHR_URL', 'LEHR_API_KEY']);
+  const headers = { Authorization: remote.headers.Authorization.replace('lehr_...', key) };
+  for (const transport of [
+    new StdioClientTransport({ command: local.command, args: local.args, env }),
+    new StreamableHTTPClientTransport(new URL(new URL(remote.url).pathname, world.url), {
+      requestInit: { headers },
+    }),
+  ]) {
+    const client = new Client({ name: 'test', version: '1' });
+    onTestFinished(() => client.close());
+    await client.connect(transport);
+    expect((await client.listTools()).tools.map(({ name }) => name)).toEqual(NAMES);
+    expect(await world.submitted(client)).toMatch(/^job_/);
+  }
 });

@@ -1,5 +1,5 @@
 /**
- * What a user installs: the tarballs of `@lehr/client` and `lehr` in an empty folder, without this repository beside them. `npm run
+ * What a user installs: the tarballs of `@lehr/client`, `@lehr/mcp` and `lehr` in an empty folder, without this repository beside them. `npm run
  * test:nodes -- client/package` does the same on every supported Node.
  */
 import { execFile } from 'node:child_process';
@@ -7,7 +7,9 @@ import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { Client } from '@modelcontextprotocol/client';
+import { StdioClientTransport } from '@modelcontextprotocol/client/stdio';
+import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
 import { ROOT } from '../repo/readme.ts';
 import { startRedis, type TestRedis } from '../support/redis.ts';
 import { startStack } from '../support/stack.ts';
@@ -16,6 +18,7 @@ const CLIENT = join(ROOT, 'packages/client');
 /** What npx runs, without npx. */
 const LEHR = 'node_modules/.bin/lehr';
 const MODULES_OF_CLIENT = ['@stablelib/base64', 'eventsource-parser', 'fast-sha256', 'standardwebhooks'];
+const MODULES_OF_MCP = ['@modelcontextprotocol/core', '@modelcontextprotocol/server', 'zod'];
 
 interface Ended {
   readonly code: number;
@@ -24,7 +27,7 @@ interface Ended {
 }
 
 let server: TestRedis;
-/** An empty folder before the two packages were installed there. */
+/** An empty folder before the packages were installed there. */
 let folder: string;
 beforeAll(async () => {
   server = await startRedis();
@@ -56,14 +59,16 @@ async function run(program: string, args: readonly string[], more: Record<string
   );
 }
 
-test('The two packages install four small modules, and nothing of the server', async () => {
+test('The packages install four small modules, the protocol of agents, and nothing of the server', async () => {
   const names = (await readdir(join(folder, 'node_modules'), { recursive: true }))
     .filter((path) => /^(@[^/]+\/)?[^/@]+\/package\.json$/.test(path))
     .map((path) => dirname(path));
-  expect(names.sort()).toEqual(['@lehr/client', ...MODULES_OF_CLIENT, 'lehr'].sort());
+  expect(names.sort()).toEqual(
+    ['@lehr/client', ...MODULES_OF_CLIENT, '@lehr/mcp', ...MODULES_OF_MCP, 'lehr'].sort(),
+  );
   const client = JSON.parse(await readFile(join(folder, 'node_modules/@lehr/client/package.json'), 'utf8'));
   expect(client.bin).toBeUndefined();
-  for (const name of ['@lehr/client', 'lehr'])
+  for (const name of ['@lehr/client', '@lehr/mcp', 'lehr'])
     expect(await readFile(join(folder, 'node_modules', name, 'LICENSE'), 'utf8')).toContain('MIT License');
 });
 
@@ -89,6 +94,16 @@ test('Installed alone, the SDK and the command draw at a running Lehr', async ()
     'The server is not installed here: Redis, the store and the models were not',
   );
   expect(doctor.code).toBe(0);
+});
+
+test('Installed alone, the command serves tools to an agent', async () => {
+  const client = new Client({ name: 'test', version: '1' });
+  onTestFinished(() => client.close());
+  const env = { PATH: process.env.PATH ?? '', LEHR_API_KEY: 'any' };
+  await client.connect(
+    new StdioClientTransport({ command: process.execPath, args: [LEHR, 'mcp'], cwd: folder, env }),
+  );
+  expect((await client.listTools()).tools.map(({ name }) => name)).toContain('draw');
 });
 
 test('Installed alone, a command that needs the server says in one sentence where it runs', async () => {
