@@ -270,6 +270,9 @@ test('A tenant has at most as many unfinished batches, and lines of one, as its 
   const second = await holder.ask('POST', '/v1/batches', { requests });
   expect(second.status).toBe(429);
   expect((await problemOf(second)).detail).toContain('max_batches');
+  const kept: string[] = [];
+  for await (const key of world.parts.store.list('in/')) kept.push(key);
+  expect(kept).toHaveLength(1);
 });
 
 test('A batch is made when its tenant may have no more jobs now, and one that waits keeps no other request waiting', async () => {
@@ -286,6 +289,18 @@ test('A batch is made when its tenant may have no more jobs now, and one that wa
   for (let i = 0; i < 2; i += 1) expect((await ask('POST', '/v1/jobs', picture('own'))).status).toBe(202);
   expect((await ask('POST', '/v1/jobs', picture('own'))).status).toBe(429);
   expect((await create({ ask }, { requests })).status).toBe('in_progress');
+});
+
+test('Jobs whose time comes after the window of their batch are refused with the name of the field', async () => {
+  const world = await batchWorld();
+  const refusalOf = async (body: object) =>
+    (await problemOf(await world.ask('POST', '/v1/batches', body))).errors?.map(({ pointer }) => pointer);
+  const late = new Date(Date.now() + 3 * 3_600_000).toISOString();
+  const sweep = { request: { ...picture('a'), run_at: late }, values: { seed: [1, 2] } };
+  expect(await refusalOf({ sweep, completion_window: '2h' })).toEqual(['/sweep/request/run_at']);
+  expect((await create(world, { sweep, completion_window: '4h' })).request_counts.total).toBe(2);
+  const requests = [picture('a'), { ...picture('b'), delay_s: 7200 }];
+  expect(await refusalOf({ requests, completion_window: '2h' })).toEqual(['/requests/1/delay_s']);
 });
 
 test('Two feeders of one batch, and one that takes over from the middle of a slice, make each job once', async () => {

@@ -17,7 +17,7 @@ import { checkUrl } from '../webhooks/hook.ts';
 import type { BatchStore, NewBatch } from './batch-store.ts';
 import { type EstimateParts, estimateBatch } from './estimate.ts';
 import { presentBatch } from './present-batch.ts';
-import { customIdOf, SLICE_LINES, SliceWriter } from './slices.ts';
+import { customIdOf, deleteSlices, SLICE_LINES, SliceWriter } from './slices.ts';
 import { sampleLines, sweepCount } from './sweep.ts';
 
 export interface CreateParts extends EstimateParts {
@@ -28,6 +28,7 @@ export interface CreateParts extends EstimateParts {
 /** A guess: a batch ends at any time. */
 const RETRY_S = 60;
 const CHECKED_AT_ONCE = 100;
+const HOUR_MS = 3_600_000;
 
 /** Throws `invalid-input`, `not-found` for a file, and QuotaError; then there is no batch. */
 export async function createBatch(
@@ -43,6 +44,7 @@ export async function createBatch(
   if (webhook !== undefined) checkUrl(parts.webhooks.egress, webhook, '/webhook/url');
   if (!parts.batchEndpoints[endpoint])
     throw refusal('invalid-input', [{ pointer: '/endpoint', detail: 'is not served in batches' }]);
+  checkTimes(parts, request);
   await checkLines(parts, caller, request);
   if (request.dry_run) return estimateBatch(parts, caller, request);
   return add(parts, caller, { ...shared, ...(await linesOf(parts, request, shared)) });
@@ -61,14 +63,20 @@ export async function retryBatch(parts: CreateParts, caller: Caller, id: string)
   return add(parts, caller, { ...shared, source, state: 'validating', total: 0, slices: 0 });
 }
 
-async function add({ batches }: CreateParts, { tenant, limits }: Caller, batch: NewBatch): Promise<Batch> {
+async function add(
+  { batches, store }: CreateParts,
+  { tenant, limits }: Caller,
+  batch: NewBatch,
+): Promise<Batch> {
   const { max_batches: max } = limits;
-  if (!(await batches.create(batch, max)))
+  if (!(await batches.create(batch, max))) {
+    if (batch.source.from === 'requests') await deleteSlices(store, batch, batch.slices);
     throw new QuotaError(`This tenant may have ${max} batches that have not ended (max_batches).`, {
       limit: max ?? 0,
       remaining: 0,
       resetS: RETRY_S,
     });
+  }
   return presentBatch(await batches.find(tenant, batch.id));
 }
 
@@ -115,6 +123,25 @@ async function checkLines(
 function checkCount(pointer: string, count: number, most: number): void {
   if (count > most)
     throw refusal('invalid-input', [{ pointer, detail: `has ${count} jobs, and may have at most ${most}` }]);
+}
+
+/** A job whose time comes after the window would never run. */
+function checkTimes({ clock }: CreateParts, { sweep, requests, completion_window }: BatchRequest): void {
+  const windowMs = Number.parseInt(completion_window, 10) * HOUR_MS;
+  const places: [string, Readonly<Record<string, unknown>>][] = sweep
+    ? [['/sweep/request', sweep.request]]
+    : (requests ?? []).map((each, i) => [`/requests/${i}`, each]);
+  for (const [pointer, { run_at, delay_s }] of places) {
+    const isLate = {
+      run_at: typeof run_at === 'string' && Date.parse(run_at) - clock.now() >= windowMs,
+      delay_s: typeof delay_s === 'number' && delay_s * 1000 >= windowMs,
+    };
+    for (const [name, is] of Object.entries(isLate))
+      if (is) {
+        const detail = `is after the completion_window of ${completion_window}, in which its job would not run`;
+        throw refusal('invalid-input', [{ pointer: `${pointer}/${name}`, detail }]);
+      }
+  }
 }
 
 /** Every value of every list is checked once; other callers have their turns meanwhile. */

@@ -66,6 +66,10 @@ export class SliceWriter {
   }
 }
 
+/** Of a batch that was not made. */
+export const deleteSlices = (store: ObjectStore, batch: BatchPlace, count: number): Promise<void> =>
+  store.deleteMany(Array.from({ length: count }, (_, slice) => sliceKey(batch, slice)));
+
 /** A line with its number in the batch, from 0. */
 export interface NumberedLine extends Line {
   readonly line: number;
