@@ -291,6 +291,20 @@ test('A batch is made when its tenant may have no more jobs now, and one that wa
   expect((await create({ ask }, { requests })).status).toBe('in_progress');
 });
 
+test('Batches that are due are taken of as many tenants as possible', async () => {
+  const world = await batchWorld();
+  const { batches, redis, keys } = world.parts;
+  const one = await keyHolder(world, 'acme');
+  const other = await keyHolder(world, 'other');
+  const requests = [picture('a')];
+  const ids: string[] = [];
+  for (const holder of [one, one, one, other]) ids.push((await create(holder, { requests })).id);
+  for (const [i, id] of ids.entries()) await redis.zadd(keys.batchesDue, i, id);
+  const taken = await batches.take({ count: 3, holdMs: 60_000 });
+  expect(taken).toEqual([ids[0], ids[3], ids[1]]);
+  expect(await batches.take({ count: 3, holdMs: 60_000 })).toEqual([ids[2]]);
+});
+
 test('Jobs whose time comes after the window of their batch are refused with the name of the field', async () => {
   const world = await batchWorld();
   const refusalOf = async (body: object) =>

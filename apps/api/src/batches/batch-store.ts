@@ -20,7 +20,7 @@ import {
 } from '@lehr/shared';
 import { defineScript, type Keys, type Redis, redisNow, type Script } from '@lehr/shared/redis';
 import { z } from 'zod';
-import { takerOf } from '../base/take-due.ts';
+import type { TakeOptions } from '../base/take-due.ts';
 import { OPEN_DELIVERY_LUA, type OpenArguments } from '../webhooks/deliveries/deliveries.ts';
 
 const script = (name: string): string => readFileSync(new URL(`./${name}.lua`, import.meta.url), 'utf8');
@@ -167,8 +167,7 @@ export class BatchStore {
   readonly #close: Script;
   readonly #end: Script;
   readonly #finish: Script;
-  /** Takes ids of batches that are due. */
-  readonly take: ReturnType<typeof takerOf>;
+  readonly #take: Script;
 
   constructor(redis: Redis, keys: Keys) {
     this.#redis = redis;
@@ -178,7 +177,13 @@ export class BatchStore {
     this.#close = defineScript(redis, 'lehrCloseSlice', script('close-slice'));
     this.#end = defineScript(redis, 'lehrEndBatch', END_LUA);
     this.#finish = defineScript(redis, 'lehrFinishBatch', FINISH_LUA);
-    this.take = takerOf(redis, keys.batchesDue);
+    this.#take = defineScript(redis, 'lehrTakeBatches', script('take-batches'));
+  }
+
+  /** Ids of batches that are due, of as many tenants as possible. */
+  async take({ count, holdMs }: TakeOptions): Promise<BatchId[]> {
+    const prefix = this.#keys.batch('' as BatchId);
+    return (await this.#take.run([this.#keys.batchesDue], [prefix, count, holdMs])) as BatchId[];
   }
 
   /** False when the tenant has `max` unfinished ones. */

@@ -47,7 +47,7 @@ export const feedBatches = (shared: FeedParts): (() => Promise<void>) => {
     LOOK_EVERY_MS,
     async (signal) => {
       const ids = await parts.batches.take({ count: BATCHES_AT_ONCE, holdMs: HOLD_MS });
-      await Promise.all(ids.map((id) => takeTurn(parts, id as BatchId, signal)));
+      await Promise.all(ids.map((id) => takeTurn(parts, id, signal)));
     },
     { ...parts, failed: 'could not look for batches; trying again' },
   );
