@@ -8,7 +8,7 @@ import { startRedis } from '../support/redis.ts';
 const world = shared(async (): Promise<ApiWorld> => {
   const server = await startRedis();
   whenDone(() => server.stop());
-  const made = await apiWorld(server.url);
+  const made = await apiWorld(server.url, { devicePrice: 3600, currency: 'EUR' });
   await made.worker.report();
   return made;
 });
@@ -42,6 +42,8 @@ test('A sweep is counted and priced as its jobs would be, and nothing is made', 
   expect(found).toMatchObject({ total: 12, priced: 2, is_sample: false, refused: 0 });
   expect(found.device_s).toBeCloseTo(6 * few + 6 * many, 6);
   expect(found.duration_s).toBeCloseTo(found.device_s, 6);
+  // A second costs one.
+  expect(found).toMatchObject({ price: found.device_s, currency: 'EUR' });
   const guided = await estimate({ sweep: { request, values: { guidance: [1, 4], seed: [1, 2, 3] } } });
   expect(guided.device_s).toBeCloseTo(3 * plain + 3 * few, 6);
   expect(await redis.dbsize()).toBe(before);

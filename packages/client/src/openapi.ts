@@ -2202,6 +2202,9 @@ export interface components {
             readonly device_s: number;
             /** @description As long as the workers that serve the models now would need for it, if they did nothing else. Null when a model has none. */
             readonly duration_s: number | null;
+            /** @description Of the device time, at the price now in force. Absent when the operator states none. */
+            readonly price?: number | undefined;
+            readonly currency?: string | undefined;
         };
         readonly BatchRequest: {
             /** @description A file of JSON lines, uploaded with the purpose `batch`: `{custom_id, method, url, body}`. */

@@ -14,11 +14,15 @@ export interface EstimateParts extends SubmitParts {
   readonly files: Files;
   readonly batchEndpoints: BatchEndpoints;
   readonly modelShares: ModelSharesView;
+  /** Of an hour of device time. */
+  readonly devicePrice: number | undefined;
+  readonly currency: string | undefined;
 }
 
 /** Of a batch with more lines, at least half as many are priced, evenly spread over it. */
 const MAX_PRICED = 256;
 const READ_AT_ONCE = 100;
+const HOUR_S = 3600;
 
 /** Throws `invalid-input` for a file whose lines are not valid. The other sources have been checked. */
 export async function estimateBatch(
@@ -26,6 +30,7 @@ export async function estimateBatch(
   caller: Caller,
   request: BatchRequest,
 ): Promise<BatchEstimate> {
+  const { devicePrice, currency } = parts;
   const sample = await sampleOf(parts, caller, request);
   const total = request.sweep ? sweepCount(request.sweep) : sample.lines;
   const secondsOf = new Map<string, number>();
@@ -45,6 +50,7 @@ export async function estimateBatch(
     refused: sample.refused,
     device_s: rounded(device),
     duration_s: Number.isFinite(duration) ? rounded(duration) : null,
+    ...(devicePrice !== undefined && { price: rounded((device / HOUR_S) * devicePrice), currency }),
   };
 }
 

@@ -192,6 +192,10 @@ export const BatchEstimateSchema = z
       description:
         'As long as the workers that serve the models now would need for it, if they did nothing else. Null when a model has none.',
     }),
+    price: z.number().optional().meta({
+      description: 'Of the device time, at the price now in force. Absent when the operator states none.',
+    }),
+    currency: z.string().optional(),
   })
   .meta({ id: 'BatchEstimate' });
 export type BatchEstimate = z.output<typeof BatchEstimateSchema>;

@@ -55,8 +55,18 @@ export const batch = defineCommand({
 const countsText = ({ request_counts: { total, completed, failed } }: Batch): string =>
   `${completed} of ${total} done, ${failed} failed`;
 
-function estimateText({ total, priced, is_sample, refused, device_s, duration_s }: BatchEstimate): string {
-  const lines = [`${total} jobs, about ${durationText(device_s * 1000)} of one device`];
+function estimateText({
+  total,
+  priced,
+  is_sample,
+  refused,
+  device_s,
+  duration_s,
+  ...money
+}: BatchEstimate): string {
+  const { price, currency = '' } = money;
+  const cost = price === undefined ? '' : `, which costs about ${price.toFixed(2)} ${currency}`.trimEnd();
+  const lines = [`${total} jobs, about ${durationText(device_s * 1000)} of one device${cost}`];
   lines.push(
     duration_s === null
       ? 'no worker serves all of the models now'
