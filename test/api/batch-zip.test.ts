@@ -9,7 +9,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { BatchRecord } from '../../apps/api/src/batches/batch-store.ts';
 import { feedBatches } from '../../apps/api/src/batches/feeder.ts';
 import { customIdOf, readPart, SLICE_LINES, writePart } from '../../apps/api/src/batches/slices.ts';
-import { zipOf } from '../../apps/api/src/batches/zip.ts';
+import { openZip } from '../../apps/api/src/batches/zip.ts';
 import type { Batch, BatchId, JobId } from '../../packages/shared/src/index.ts';
 import type { ObjectStore } from '../../packages/shared/src/objects/index.ts';
 import { type ApiWorld, apiWorld } from '../support/api-world.ts';
@@ -98,14 +98,14 @@ test('A zip names the outputs that are gone, breaks off when the store fails, an
     });
     return { ...(await parts.store.get(key)), body } as Awaited<ReturnType<ObjectStore['get']>>;
   };
-  const endless = ReadableStream.from(zipOf({ ...parts, store }, batch)).getReader();
+  const endless = (await openZip({ ...parts, store }, batch)).getReader();
   let read = 0;
   while (read < 20_000) read += (await endless.read()).value?.byteLength ?? 0;
   await endless.cancel();
   expect([opened, closed]).toEqual([2, 1]);
 
   store.get = async (key) => (key.endsWith('.png') ? undefined : parts.store.get(key));
-  const without = await new Response(ReadableStream.from(zipOf({ ...parts, store }, batch))).arrayBuffer();
+  const without = await new Response(await openZip({ ...parts, store }, batch)).arrayBuffer();
   const files = unzipSync(new Uint8Array(without));
   expect(Buffer.from(files['missing.txt']).toString().split('\n')).toHaveLength(names.length);
 
@@ -113,16 +113,18 @@ test('A zip names the outputs that are gone, breaks off when the store fails, an
     if (key.endsWith('.png')) throw new Error('the store does not answer');
     return parts.store.get(key);
   };
-  const broken = new Response(ReadableStream.from(zipOf({ ...parts, store }, batch))).arrayBuffer();
+  const broken = new Response(await openZip({ ...parts, store }, batch)).arrayBuffer();
   await expect(broken).rejects.toThrow('the store does not answer');
 });
 
-test('A zip of a batch that has not ended is refused', async () => {
+test('A zip of a batch that has not ended, or whose answers have been deleted, is refused', async () => {
   const world = await apiWorld(server.url);
   const { id } = (await (
     await world.ask('POST', '/v1/batches', { requests: [picture('a')] })
   ).json()) as Batch;
   expect((await world.ask('GET', `/v1/batches/${id}/results.zip`)).status).toBe(409);
+  await world.parts.batches.write(id as BatchId, { state: 'expired', reason: 'expired', ended_at: 1 });
+  expect((await world.ask('GET', `/v1/batches/${id}/results.zip`)).status).toBe(410);
 });
 
 test('A zip of more than 65,535 files is one that unzip and Python open', { tags: ['long'] }, async () => {
@@ -148,7 +150,7 @@ test('A zip of more than 65,535 files is one that unzip and Python open', { tags
     await writePart(parts.store, large, slice, results);
   }
   const path = join(await tempFolder('zip'), 'all.zip');
-  await pipeline(zipOf(parts, large), createWriteStream(path));
+  await pipeline(await openZip(parts, large), createWriteStream(path));
   const run = promisify(execFile);
   expect((await run('python3', ['-c', PYTHON, path])).stdout.trim()).toBe('70001');
   const tested = await run('unzip', ['-tq', path]).catch((error) => ({ stdout: String(error.code) }));

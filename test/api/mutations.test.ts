@@ -70,14 +70,7 @@ async function knownOf(world: ApiWorld): Promise<Known> {
   await world.worker.succeed(done);
   const over = await world.get(done.jobId);
   const jobs = [...posted, over];
-  const delivery = { job: done.jobId, event: 'job.succeeded', id: 'msg_1' };
-  await world.parts.webhooks.deliveries.open(delivery, {
-    tenant: DEFAULT_TENANT,
-    signer: DEFAULT_TENANT,
-    url: 'https://app.example/hook',
-    body: '{}',
-    retried: '1',
-  });
+  await deliveryOf(world, done.jobId, 'job.succeeded');
   await world.worker.take();
   const links = over.output?.images?.map(({ url }) => paramsOf(url, 'key')) ?? [];
   // Only a version with a live worker can be tried. It is under way already when no request has ended it.
@@ -90,7 +83,7 @@ async function knownOf(world: ApiWorld): Promise<Known> {
     '/events/{id}': jobs.map((job) => paramsOf(job.links.events_signed, 'id')),
     '/v1/keys/{id}': keys.map(({ key }) => ({ id: key.id })),
     '/v1/rollouts/{model}': [{ model: 'split', version: 'b', stable: 'a', state: 'paused' }],
-    '/v1/pauses/{model}': [{ model: 'listener', submissions: 'accepted' }],
+    '/v1/pauses/{target}': [{ target: 'listener', submissions: 'accepted' }],
     '/v1/predictions': [{ version: 'tiny@1' }],
     '/v1/models/{id}': [{ id: 'tiny' }, { id: 'split' }],
     '/v1/models/{owner}/{name}': [{ owner: 'lehr', name: 'tiny' }],
@@ -141,12 +134,26 @@ async function scheduleOf(world: ApiWorld): Promise<Record<string, string>> {
   return { id: ((await made.json()) as { id: string }).id };
 }
 
+async function deliveryOf(world: ApiWorld, job: JobId, event: string): Promise<void> {
+  await world.parts.webhooks.deliveries.open(
+    { job, event, id: 'msg_1' },
+    {
+      tenant: DEFAULT_TENANT,
+      signer: DEFAULT_TENANT,
+      url: 'https://app.example/hook',
+      body: '{}',
+      retried: '1',
+    },
+  );
+}
+
 /** A batch whose jobs are not made; with a state, as one that has ended so. */
 async function batchOf(world: ApiWorld, state?: string): Promise<Record<string, string>> {
   const requests = [{ type: 'text-to-image', input: { prompt: 'a' } }];
   const { id } = (await (await world.ask('POST', '/v1/batches', { requests })).json()) as { id: BatchId };
   if (state !== undefined)
-    await world.parts.batches.write(id, { state, reason: state, ended_at: 1, failed: 1 });
+    await world.parts.batches.write(id, { state, reason: state, ended_at: 1, failed: 1, slices: 0 });
+  await deliveryOf(world, id as string as JobId, 'batch.expired');
   return { id };
 }
 

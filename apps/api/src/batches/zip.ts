@@ -25,7 +25,13 @@ interface Now {
   files: number;
 }
 
-export async function* zipOf(parts: AnswerParts, batch: BatchRecord): AsyncGenerator<Uint8Array> {
+/** Rejects with `gone` when the answers have been deleted. */
+export async function openZip(parts: AnswerParts, batch: BatchRecord): Promise<ReadableStream<Uint8Array>> {
+  if (batch.slices > 0) await readPart(parts.store, batch, 0);
+  return ReadableStream.from(zipOf(parts, batch));
+}
+
+async function* zipOf(parts: AnswerParts, batch: BatchRecord): AsyncGenerator<Uint8Array> {
   const now: Now = { files: 0 };
   const zip = makeZip(entriesOf(parts, batch, now)).getReader();
   try {

@@ -10,7 +10,7 @@ import {
 import { isEnded } from '../batches/batch-store.ts';
 import { createBatch, retryBatch } from '../batches/create-batch.ts';
 import { presentBatch } from '../batches/present-batch.ts';
-import { zipOf } from '../batches/zip.ts';
+import { openZip } from '../batches/zip.ts';
 import { guardRate, requires } from '../http/middleware/auth.ts';
 import { BEARER, problemsWithKey } from '../http/responses.ts';
 import type { Api, ApiParts } from '../parts.ts';
@@ -167,7 +167,7 @@ export function batchRoutes(app: Api, parts: ApiParts): void {
   app.openapi(zipRoute, async (c) => {
     const batch = await batches.find(c.var.caller.tenant, c.req.valid('param').id);
     if (!isEnded(batch)) throw new LehrError('conflict', 'The batch has not ended.');
-    return c.body(ReadableStream.from(zipOf(parts, batch)) as ReadableStream<Uint8Array>, 200, {
+    return c.body(await openZip(parts, batch), 200, {
       'content-type': 'application/zip',
       'content-disposition': `attachment; filename="${batch.id}.zip"`,
       'cache-control': 'private, no-store',
