@@ -120,6 +120,34 @@ test('The end of a job frees its place, charges the difference, and is sent once
   expect(await redis.hgetall(day)).toEqual({ 'k minilm@1 c': '1' });
 });
 
+test('A job that has succeeded is counted with the device time that was measured', async () => {
+  const { admit, send, listen, direct, redis, keys } = await directWorld();
+  const job = await send(await admit(), [await listen()]);
+  if (!job) throw new Error('the job was not sent');
+  const timings = { queued: 1, tokenize: 1, wait: 1, run: 1, store: 0 };
+  const metrics = {
+    queue_ms: 1,
+    run_ms: 2,
+    total_ms: 3,
+    batch_size: 4,
+    worker: 'w',
+    timings,
+    device_ms: 1.5,
+  };
+  const { state: _, ...rest } = job;
+  const ended = {
+    ...rest,
+    state: 'succeeded',
+    finished_at: 5,
+    expires_at: 5,
+    output: { images: [] },
+    metrics,
+  };
+  expect(await direct.end(job, ended as EndedRecord)).toBe(true);
+  const [day] = await redis.keys(`${keys.prefix}:usage:*:${TENANT}`);
+  expect(await redis.hgetall(day)).toEqual({ 'k minilm@1 s': '1', 'k minilm@1 us': '1500' });
+});
+
 test('A job that a worker hands back is not counted as used, because it runs again', async () => {
   const { admit, send, listen, direct, redis, keys } = await directWorld();
   const job = await send(await admit(), [await listen()]);

@@ -11,8 +11,9 @@ export const DAY_MS = 86_400_000;
 /** Days of one call. */
 export const MAX_DAYS = 400;
 const MAX_ROWS = 10_000;
-/** Hashes in one pipeline: other commands come between two of them. */
+/** Hashes in one pipeline, and about how many counters of them: other commands and requests come between two pipelines. */
 const READ_AT_ONCE = 32;
+const COUNTERS_AT_ONCE = 2_000;
 /** Read counters, for each ms that the tenant's next read waits: about what they took of the event loop. */
 const COUNTERS_PER_MS = 500;
 
@@ -77,38 +78,40 @@ export class UsageView {
     const groups = new Map<string, Group>();
     const total: Numbers = {};
     let counters = 0;
-    for await (const counter of this.#counters(query)) {
-      counters += 1;
-      if (!isWanted(counter, query)) continue;
-      const name = by.map((part) => counter[part]).join('\n');
-      const group = groups.get(name) ?? { of: counter, numbers: {} };
-      groups.set(name, group);
+    for await (const some of this.#counters(query)) {
+      counters += some.length;
+      for (const counter of some.filter((each) => isWanted(each, query))) {
+        const name = by.map((part) => counter[part]).join('\n');
+        const group = groups.get(name) ?? { of: counter, numbers: {} };
+        groups.set(name, group);
+        for (const numbers of [group.numbers, total])
+          numbers[counter.what] = (numbers[counter.what] ?? 0) + counter.number;
+      }
       if (groups.size > MAX_ROWS)
         throw refusal('invalid-request', [
           { pointer: '?by', detail: `gives more than ${MAX_ROWS} rows: ask for fewer days or parts` },
         ]);
-      for (const numbers of [group.numbers, total])
-        numbers[counter.what] = (numbers[counter.what] ?? 0) + counter.number;
     }
     const rows = [...groups].sort(([a], [b]) => (a < b ? -1 : 1)).map(([, group]) => this.#row(group, by));
     return { rows, total: this.#counts(total), counters };
   }
 
-  async *#counters({ from, to, tenant }: UsageQuery): AsyncGenerator<Counter> {
+  /** The counters of some hashes at a time. */
+  async *#counters({ from, to, tenant }: UsageQuery): AsyncGenerator<readonly Counter[]> {
     const { redis, keys } = this.#parts;
     const days = Array.from({ length: to - from + 1 }, (_, i) => from + i);
     const hashes = tenant === undefined ? await this.#tenants(days) : days.map((day) => ({ day, tenant }));
-    for (let i = 0; i < hashes.length; i += READ_AT_ONCE) {
-      const some = hashes.slice(i, i + READ_AT_ONCE);
+    let atOnce = 1;
+    for (let i = 0; i < hashes.length; ) {
+      const some = hashes.slice(i, i + atOnce);
+      i += atOnce;
       const pipeline = redis.pipeline();
       for (const each of some) pipeline.hgetall(keys.usage(each.day, each.tenant));
       const replies = repliesOf(await pipeline.exec()) as Record<string, string>[];
-      for (const [at, hash] of replies.entries())
-        for (const [name, number] of Object.entries(hash)) {
-          const [key, model, what] = name.split(' ');
-          const day = dateOf(some[at].day);
-          yield { day, tenant: some[at].tenant, key, model, what, number: Number(number) };
-        }
+      const found = replies.map((hash, at) => countersOf(hash, some[at]));
+      const largest = Math.max(...found.map(({ length }) => length));
+      atOnce = Math.max(1, Math.min(READ_AT_ONCE, Math.floor(COUNTERS_AT_ONCE / Math.max(1, largest))));
+      yield found.flat();
     }
   }
 
@@ -141,6 +144,17 @@ export class UsageView {
     };
   }
 }
+
+const countersOf = (
+  hash: Record<string, string>,
+  { day, tenant }: { readonly day: number; readonly tenant: TenantId },
+): Counter[] => {
+  const date = dateOf(day);
+  return Object.entries(hash).map(([name, number]) => {
+    const [key, model, what] = name.split(' ');
+    return { day: date, tenant, key, model, what, number: Number(number) };
+  });
+};
 
 const isWanted = (counter: Counter, { key, model }: UsageQuery): boolean =>
   (key === undefined || counter.key === key) &&
