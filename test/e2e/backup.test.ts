@@ -4,6 +4,7 @@ import { readdir, readFile, rm, stat, truncate, writeFile } from 'node:fs/promis
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { expect, onTestFinished, test, vi } from 'vitest';
+import type { Usage } from '../../packages/shared/src/index.ts';
 import { keysOf } from '../../packages/shared/src/redis/index.ts';
 import { lehrShell } from '../client/lehr-command.ts';
 import { blocksOf, ROOT, readText } from '../repo/readme.ts';
@@ -219,6 +220,10 @@ test('After the loss of Redis, an empty one that starts with the dump has keys a
   }
   expect(await redis.zcard(keys.live)).toBe(0);
   expect(await redis.hmget(budget, 'used', 'at')).toEqual(spent);
+  // Those that ended before the dump, and each of the others once, although a worker was killed while it ran some.
+  const usage = await (await again.ask('/v1/usage?by=key')).json();
+  const succeeded = ended.length + running.length + waiting.length;
+  expect((usage as Usage).rows).toMatchObject([{ key: keyId, jobs: succeeded, succeeded }]);
   const after = await again.post(key);
   expect(await again.ended(after)).toMatchObject({ status: 'succeeded' });
 
