@@ -68,6 +68,16 @@ const JOBS: readonly PoliteRequest[] = [
   { operation: 'deleteJob', method: 'DELETE', path: '/v1/jobs/__new_job__', statuses: [202, 204] },
 ];
 
+const ACTIONS: readonly PoliteRequest[] = [
+  post('createJobAction', '/v1/jobs/actions', [202], {
+    body: { action: 'delete', filter: { metadata: { polite: 'yes' } } },
+    keeps: 'new_action',
+  }),
+  get('listJobActions', '/v1/jobs/actions'),
+  get('getJobAction', '/v1/jobs/actions/__new_action__'),
+  post('cancelJobAction', '/v1/jobs/actions/__new_action__/cancel', [200]),
+];
+
 const SCHEDULES: readonly PoliteRequest[] = [
   post('createSchedule', '/v1/schedules', [201], {
     body: { name: 'polite', every_s: 86_400, request: { type: 'text-to-image', input: { prompt: PROMPT } } },
@@ -254,6 +264,7 @@ const ROLLOUTS: readonly PoliteRequest[] = [
 
 export const POLITE_REQUESTS: readonly PoliteRequest[] = [
   ...JOBS,
+  ...ACTIONS,
   ...SCHEDULES,
   ...BATCHES,
   ...DIALECTS,

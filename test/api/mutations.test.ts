@@ -91,6 +91,7 @@ async function knownOf(world: ApiWorld): Promise<Known> {
     '/v1/predictions/{id}': jobs.map(({ id }) => ({ id: predictionIdOf(id as JobId) })),
     '/streams/{id}': await Promise.all(jobs.map(({ id }) => streamOf(world, id as JobId))),
     '/v1/files/{id}': [await fileOf(world), await fileOf(world)],
+    '/v1/jobs/actions/{id}': [await actionOf(world), await actionOf(world)],
     '/v1/schedules/{id}': [await scheduleOf(world), await scheduleOf(world)],
     '/v1/batches/{id}': [await batchOf(world, 'expired'), await batchOf(world), await batchOf(world)],
     '/objects/{key}': links,
@@ -126,6 +127,11 @@ async function fileOf(world: ApiWorld): Promise<Record<string, string>> {
   body.append('content', new Blob(['RIFF']), 'a.wav');
   const response = await world.ask('POST', '/v1/files', undefined, { body });
   return { id: ((await response.json()) as { id: string }).id };
+}
+
+async function actionOf(world: ApiWorld): Promise<Record<string, string>> {
+  const made = await world.ask('POST', '/v1/jobs/actions', { action: 'delete', filter: { text: 'none' } });
+  return { id: ((await made.json()) as { id: string }).id };
 }
 
 async function scheduleOf(world: ApiWorld): Promise<Record<string, string>> {

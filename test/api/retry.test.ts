@@ -1,6 +1,6 @@
 /** New jobs from the input of jobs that have ended. */
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import type { Job, JobId } from '../../packages/shared/src/index.ts';
+import type { Job } from '../../packages/shared/src/index.ts';
 import { lehrFor, runLehr } from '../client/lehr-command.ts';
 import { servedApi } from '../client/served-api.ts';
 import { apiWorld, jobOf, problemOf } from '../support/api-world.ts';
@@ -73,71 +73,6 @@ test('A job that has not ended, a workflow and a node cannot be retried', async 
   expect(await retry('job_01jd3v9s6w0000000000000000')).toEqual([404, 'urn:lehr:problem:not-found', null]);
 });
 
-test('lehr jobs retry retries given jobs, or all that failed, each only once, and skips workflows', async () => {
-  const api = await servedApi(server.url);
-  const lehr = lehrFor(api);
-  const failed: string[] = [];
-  for (let seed = 0; seed < 3; seed += 1) {
-    failed.unshift((await api.post({ seed })).id);
-    await api.worker.fail(await api.worker.take());
-  }
-  const nodes = [{ id: 'only', type: 'text-to-image', input: { prompt: 'a circle' } }];
-  await api.ask('POST', '/v1/jobs', { type: 'workflow', nodes });
-  await api.worker.fail(await api.worker.take());
-
-  const [given] = JSON.parse((await lehr(['jobs', 'retry', failed[0], '--json'])).stdout) as Job[];
-  expect(given).toMatchObject({ retried_from: failed[0], status: 'queued' });
-  const all = async (...more: string[]): Promise<Job[]> =>
-    JSON.parse((await lehr(['jobs', 'retry', '--failed', '--json', ...more])).stdout);
-  const first = await all('--since', '1h', '--model', 'tiny');
-  expect(first.map(({ retried_from }) => retried_from)).toEqual(failed);
-  expect((await all()).map(({ id }) => id)).toEqual(first.map(({ id }) => id));
-  expect(await all('--since', '2099-01-01')).toEqual([]);
-  expect(await all('--model', 'other')).toEqual([]);
-  const { stdout } = await lehr(['jobs', 'retry', '--failed', '--limit', '3']);
-  expect(stdout).toContain(`${first[0].id} retries ${failed[0]}\n`);
-});
-
-test('lehr jobs retry --failed chooses by error code and by type', async () => {
-  const api = await servedApi(server.url);
-  const lehr = lehrFor(api);
-  const ids: string[] = [];
-  for (let seed = 0; seed < 2; seed += 1) {
-    ids.unshift((await api.post({ seed })).id);
-    await api.worker.fail(await api.worker.take());
-  }
-  const { redis, keys } = api.parts;
-  const error = { code: 'engine-crashed', title: 'x', detail: 'x', retryable: false };
-  await redis.hset(keys.record(ids[1] as JobId), 'error', JSON.stringify(error));
-  const retried = async (...filter: string[]): Promise<unknown[]> => {
-    const { stdout } = await lehr(['jobs', 'retry', '--failed', '--json', ...filter]);
-    return (JSON.parse(stdout) as Job[]).map(({ retried_from }) => retried_from);
-  };
-  expect(await retried('--code', 'engine-crashed')).toEqual([ids[1]]);
-  expect(await retried('--code', 'run-too-long')).toEqual([]);
-  expect(await retried('--type', 'speech-to-text')).toEqual([]);
-  expect(await retried('--type', 'text-to-image')).toEqual(ids);
-});
-
-test('lehr jobs retry --failed names each job that cannot be retried and retries the others', async () => {
-  const api = await servedApi(server.url);
-  const lehr = lehrFor(api);
-  const ids: string[] = [];
-  for (let seed = 0; seed < 3; seed += 1) {
-    ids.unshift((await api.post({ seed })).id);
-    await api.worker.fail(await api.worker.take());
-  }
-  const [newest, removed, oldest] = ids;
-  const { redis, keys } = api.parts;
-  await redis.hset(keys.record(removed as JobId), 'model', 'removed@1');
-
-  const { code, stdout, stderr } = await lehr(['jobs', 'retry', '--failed', '--json']);
-
-  expect(code).toBe(65);
-  expect((JSON.parse(stdout) as Job[]).map(({ retried_from }) => retried_from)).toEqual([newest, oldest]);
-  expect(stderr).toMatch(new RegExp(`^lehr: ${removed} is not retried: .*removed@1.*\\n$`));
-});
-
 test('lehr jobs retry --json prints the jobs that it made before an error', async () => {
   const api = await servedApi(server.url);
   const { id } = await api.post();
@@ -152,14 +87,12 @@ test('lehr jobs retry --json prints the jobs that it made before an error', asyn
 });
 
 test.each([
-  [['jobs', 'retry'], 'expected either JOB... or --failed'],
-  [['jobs', 'retry', 'job_1', '--failed'], 'expected either JOB... or --failed'],
-  [['jobs', 'retry', 'job_1', '--since', '2h'], 'need --failed'],
+  [['jobs', 'retry'], 'expected options that choose jobs'],
+  [['jobs', 'retry', 'job_1', '--status', 'failed'], 'expected either JOB... or options'],
   [
-    ['jobs', 'retry', '--failed', '--since', 'soon'],
-    '--since is "soon", expected a date or a time such as 2h',
+    ['jobs', 'retry', '--status', 'failed', '--after', 'soon'],
+    '--after is "soon", expected a date or a time such as 2h',
   ],
-  [['jobs', 'retry', '--failed', '--limit', '0'], '--limit is "0", expected a whole number above 0'],
 ])('lehr %j is refused with the reason', async (args, reason) => {
   const { code, stderr } = await runLehr(args);
   expect(code).toBe(64);

@@ -49,6 +49,11 @@ const RECIPES: Readonly<Record<string, Recipe>> = {
     values: ({ batch }) => [batch],
     unknown: 'batch_01jd3v9s6w0000000000000000',
   },
+  '/v1/jobs/actions/{id}': {
+    kind: 'owned',
+    values: ({ action }) => [action],
+    unknown: 'bulk_01jd3v9s6w0000000000000000',
+  },
   '/v1/schedules/{id}': {
     kind: 'owned',
     values: ({ schedule }) => [schedule],
@@ -76,6 +81,8 @@ const WITHOUT_PARAMETER: Readonly<Record<string, 'own' | 'own, or all' | 'admini
   listFiles: 'own',
   createBatch: 'own',
   listBatches: 'own',
+  createJobAction: 'own',
+  listJobActions: 'own',
   createSchedule: 'own',
   listSchedules: 'own',
   createImage: 'own',
@@ -178,8 +185,8 @@ async function finishedJobOfB({ world, b }: TwoTenants) {
 
 test('No route lets a tenant see, change, end or list what belongs to another tenant', async () => {
   const scene = await twoTenants(server.url);
-  const { world, document, a, b, adminOfB, jobs, file, batch, schedule } = scene;
-  const canaries = [CANARY, 'tenant-a', file, batch, schedule, ...jobs.map(bare)];
+  const { world, document, a, b, adminOfB, jobs, file, batch, schedule, action } = scene;
+  const canaries = [CANARY, 'tenant-a', file, batch, schedule, action, ...jobs.map(bare)];
   const before = await stateOfA(scene);
   // Waits end at once from here on.
   world.parts.waits.stop();

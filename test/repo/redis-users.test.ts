@@ -117,9 +117,13 @@ const API_ONLY = [
   ...['hookGone', 'hookPause'],
   ...[
     'hookSecrets',
+    'jobAction',
+    'jobActionsDue',
+    'jobActionsOf',
     'keyPeppers',
     'leftovers',
     'openBatchesOf',
+    'openJobActionsOf',
     'probe',
     'rolloutHistory',
     'rolloutJudge',

@@ -7,6 +7,7 @@ import { anyOf, configuredKey } from '../../apps/api/src/access/auth/authenticat
 import { KeyStore } from '../../apps/api/src/access/auth/key-store.ts';
 import { StoredKeys } from '../../apps/api/src/access/auth/stored-keys.ts';
 import { SessionStore } from '../../apps/api/src/access/session/session-store.ts';
+import { ActionStore } from '../../apps/api/src/actions/action-store.ts';
 import { createApp } from '../../apps/api/src/app.ts';
 import { settingsOf } from '../../apps/api/src/base/env.ts';
 import { BatchStore } from '../../apps/api/src/batches/batch-store.ts';
@@ -166,6 +167,7 @@ export async function apiWorld(url: string, changes: Partial<ApiParts> = {}): Pr
     unanswered: new UnansweredRequests(redis, keys),
     batches: new BatchStore(redis, keys),
     schedules: new ScheduleStore(redis, keys),
+    jobActions: new ActionStore(redis, keys, audit, records.retentionMs),
     batchEndpoints: batchEndpoints({ presenter, store, largeAnswers: answers }),
     waits,
     direct: new DirectCalls({

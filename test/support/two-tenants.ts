@@ -28,6 +28,8 @@ export interface TwoTenants {
   readonly batch: string;
   /** Id of a schedule of A. */
   readonly schedule: string;
+  /** Id of a bulk action of A, which nothing works on. */
+  readonly action: string;
 }
 
 const CIRCLE = { type: 'text-to-image', input: { prompt: `a circle ${CANARY}` }, metadata: { note: CANARY } };
@@ -59,6 +61,7 @@ export async function twoTenants(redisUrl: string): Promise<TwoTenants> {
     file: await fileOf(a),
     batch: await batchOf(a),
     schedule: await scheduleOf(a),
+    action: await actionOf(a),
   };
 }
 
@@ -77,6 +80,14 @@ async function batchOf({ ask }: KeyHolder): Promise<string> {
 
 async function scheduleOf({ ask }: KeyHolder): Promise<string> {
   const made = await ask('POST', '/v1/schedules', { name: CANARY, every_s: 3600, request: CIRCLE });
+  return ((await made.json()) as { id: string }).id;
+}
+
+async function actionOf({ ask }: KeyHolder): Promise<string> {
+  const made = await ask('POST', '/v1/jobs/actions', {
+    action: 'cancel',
+    filter: { metadata: { note: CANARY } },
+  });
   return ((await made.json()) as { id: string }).id;
 }
 

@@ -32,6 +32,7 @@ import { batchRoutes } from './routes/batches.ts';
 import { docsRoutes } from './routes/docs.ts';
 import { fileRoutes } from './routes/files.ts';
 import { healthRoute, readyRoute } from './routes/health.ts';
+import { jobActionRoutes } from './routes/jobs/actions.ts';
 import { createJobRoute } from './routes/jobs/create.ts';
 import { endJobRoutes } from './routes/jobs/end.ts';
 import { jobEventsRoutes } from './routes/jobs/events.ts';
@@ -69,6 +70,8 @@ export function createApp(parts: ApiParts, hasOperationsApp = false): Api {
 
   createJobRoute(app, parts);
   listJobsRoute(app, parts);
+  // Before the routes of a job, whose id may be any word.
+  jobActionRoutes(app, parts);
   getJobRoute(app, parts);
   endJobRoutes(app, parts);
   retryJobRoute(app, parts);

@@ -11,7 +11,7 @@ import {
 import { openConfiguredStore, storePlace } from '@lehr/shared/objects';
 import { GROUP_IDLE_MS, GroupQueues, WorkflowRunner } from '@lehr/shared/queue';
 import { RecordStore } from '@lehr/shared/records';
-import { keysOf, type Redis } from '@lehr/shared/redis';
+import { type Keys, keysOf, type Redis } from '@lehr/shared/redis';
 import { openTracing } from '@lehr/shared/tracing';
 import { AuditLog } from './access/audit/audit-log.ts';
 import { anyOf, configuredKey } from './access/auth/authenticator.ts';
@@ -19,6 +19,7 @@ import { KeyStore } from './access/auth/key-store.ts';
 import { StoredKeys } from './access/auth/stored-keys.ts';
 import { fingerprint } from './access/fingerprints.ts';
 import { SessionStore } from './access/session/session-store.ts';
+import { ActionStore } from './actions/action-store.ts';
 import { type ApiConfig, readPools, settingsOf } from './base/env.ts';
 import { BatchStore } from './batches/batch-store.ts';
 import { batchEndpoints } from './dialects/openai/batch-endpoints.ts';
@@ -125,8 +126,7 @@ export async function openParts(options: OpenOptions): Promise<ApiParts> {
     activeRequests: new ActiveRequests(clock),
     callerLines: new CallerLines(),
     unanswered: new UnansweredRequests(redis, keys),
-    batches: new BatchStore(redis, keys),
-    schedules: new ScheduleStore(redis, keys),
+    ...keptRequests(redis, keys, audit, records.retentionMs),
     batchEndpoints: batchEndpoints({ ...stores, ...views }),
     webhooks: openWebhooks(redis, await webhookOptions(config, keys, audit)),
     // Of the same form as the ids of workers.
@@ -139,6 +139,13 @@ export async function openParts(options: OpenOptions): Promise<ApiParts> {
     tracing,
   };
 }
+
+/** Requests that are kept and worked on later. */
+const keptRequests = (redis: Redis, keys: Keys, audit: AuditLog, retentionMs: number) => ({
+  batches: new BatchStore(redis, keys),
+  schedules: new ScheduleStore(redis, keys),
+  jobActions: new ActionStore(redis, keys, audit, retentionMs),
+});
 
 /** What is read of the configuration as it stands. */
 const configured = (config: ApiConfig, linkSecret: string) => ({

@@ -10,6 +10,7 @@ import type { AuditLog } from './access/audit/audit-log.ts';
 import type { Authenticator } from './access/auth/authenticator.ts';
 import type { KeyStore } from './access/auth/key-store.ts';
 import type { SessionStore } from './access/session/session-store.ts';
+import type { ActionStore } from './actions/action-store.ts';
 import type { BatchStore } from './batches/batch-store.ts';
 import type { BatchEndpoints } from './batches/endpoints.ts';
 import type { FleetView } from './fleet/fleet-view.ts';
@@ -118,6 +119,7 @@ export interface JobParts extends AdmitParts {
   readonly batches: BatchStore;
   readonly batchEndpoints: BatchEndpoints;
   readonly schedules: ScheduleStore;
+  readonly jobActions: ActionStore;
 }
 
 export interface OperationsParts {

@@ -18,6 +18,7 @@ import {
   redisAddress,
   redisReady,
 } from '@lehr/shared/redis';
+import { runActions } from './actions/run-actions.ts';
 import { createApp, createHealthApp, createOperationsApp } from './app.ts';
 import { type ApiConfig, isLoopback } from './base/env.ts';
 import { StartError } from './base/start-error.ts';
@@ -97,6 +98,7 @@ export async function startApi({ config, models }: Settings<ApiConfig>, log: Log
       runJudge(rounds),
       feedBatches(rounds),
       runSchedules(rounds),
+      runActions(rounds),
     ];
     log.info({ url, port, operationsPort, docs: `${url}/docs`, roles }, 'API is listening');
     const stop = async (): Promise<void> => {

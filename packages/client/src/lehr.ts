@@ -1,4 +1,6 @@
 /** The client: creates, follows and cancels jobs; lists models, queues, keys and the audit log. */
+
+import { type ActionCalls, actionCalls } from './action-calls.ts';
 import {
   type KeyCalls,
   keyCalls,
@@ -63,6 +65,8 @@ export class Lehr {
   readonly batches: BatchCalls;
   /** Jobs that are made again and again. */
   readonly schedules: ScheduleCalls;
+  /** What is done to all jobs that match a filter. */
+  readonly actions: ActionCalls;
 
   constructor(options: LehrOptions) {
     const { maxRetries = RETRY_POLICY.maxRetries, maxRetryAfterMs = RETRY_POLICY.maxRetryAfterMs } = options;
@@ -80,6 +84,7 @@ export class Lehr {
     this.pauses = pauseCalls(this.#transport);
     this.batches = batchCalls(this.#transport, options.timeoutMs ?? TIMEOUT_MS);
     this.schedules = scheduleCalls(this.#transport);
+    this.actions = actionCalls(this.#transport);
   }
 
   /**

@@ -28,11 +28,13 @@ export {
   isJobId,
   type JobId,
   JobIdSchema,
+  jobIdOfAction,
   jobIdOfLine,
   jobIdOfTick,
   type LeaseToken,
   newBatchId,
   newFileId,
+  newJobActionId,
   newJobId,
   newLeaseToken,
   newScheduleId,
@@ -94,6 +96,7 @@ export {
 } from './contracts/group.ts';
 export { type Hires, isPlainUpscaler, PLAIN_UPSCALERS, passesOf } from './contracts/hires.ts';
 export * from './contracts/job.ts';
+export * from './contracts/job-action.ts';
 export * from './contracts/job-event.ts';
 export * from './contracts/job-request.ts';
 export * from './contracts/media-source.ts';

@@ -270,7 +270,7 @@ function checkKept({ outputTtlMs }: Pick<SubmitParts, 'outputTtlMs'>, { pointer,
 const DEFAULT_CLASS: PriorityClass = 'standard';
 
 /** Throws `invalid-input` for a class above the limit. Without a class the job gets the default, or the limit if that is lower. */
-function priorityOf(
+export function priorityOf(
   requested: PriorityClass | undefined,
   { max_priority }: Pick<KeyLimits, 'max_priority'>,
 ): PriorityClass {

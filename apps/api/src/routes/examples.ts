@@ -6,6 +6,7 @@ import {
   type Batch,
   DEFAULT_LIMITS,
   type Job,
+  type JobAction,
   type JobEvent,
   type JobRequest,
   type KeyRequest,
@@ -249,6 +250,28 @@ export const AUDIT_ENTRY: AuditEntry = {
   target: '4fZk09Qa',
   address: '10.0.0.7',
   changes: { limits: { max_jobs: 500 } },
+};
+
+export const JOB_ACTION_REQUEST = {
+  action: 'cancel' as const,
+  filter: { status: 'queued' as const, metadata: { customer: '42' } },
+};
+
+export const JOB_ACTION: JobAction = {
+  ...JOB_ACTION_REQUEST,
+  id: 'bulk_01jd3v9s6w0000000000000000',
+  object: 'job_action',
+  priority: null,
+  status: 'running',
+  created_at: '2026-11-20T08:00:00.000Z',
+  ended_at: null,
+  count: 128,
+  count_is_exact: true,
+  matched: 100,
+  done: 78,
+  skipped: 2,
+  failed: 0,
+  errors: [],
 };
 
 export const SCHEDULE_REQUEST = {

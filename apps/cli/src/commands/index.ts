@@ -9,6 +9,7 @@ import { doctor } from './doctor.ts';
 import { edit } from './edit.ts';
 import { embed } from './embed.ts';
 import { fleet } from './fleet.ts';
+import { cancelJobs, deleteJobs, prioritizeJobs } from './job-actions.ts';
 import { jobs } from './jobs.ts';
 import { limitKey } from './key-limits.ts';
 import { createKey, listKeys, revokeKeys } from './keys.ts';
@@ -53,7 +54,10 @@ export const COMMANDS: readonly Command[] = [
   watch,
   mcp,
   // Before `jobs`, and the commands of models before `models`: the first command whose name matches runs.
+  cancelJobs,
   retryJobs,
+  deleteJobs,
+  prioritizeJobs,
   jobs,
   createSchedule,
   pauseSchedule,

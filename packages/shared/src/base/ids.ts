@@ -59,6 +59,12 @@ export const newScheduleId = (): string => `schedule_${nextUlid().toLowerCase()}
 export const jobIdOfTick = (schedule: string, at: number): JobId =>
   `job_${encodeTime(at).toLowerCase()}${digitsOf(`${schedule} ${at}`, LINE_DIGITS + NAME_DIGITS)}` as JobId;
 
+/** `bulk_` and a ULID in lower case. */
+export const newJobActionId = (): string => `bulk_${nextUlid().toLowerCase()}`;
+
+/** Greater than the ids of all jobs that this process has made before the action, and less than those of later ones. It is no job. */
+export const jobIdOfAction = (action: string): JobId => `job_${action.slice('bulk_'.length)}` as JobId;
+
 /** An id of a file that is a function of the batch. */
 export const fileIdOfBatch = (batch: BatchId, name: string): FileId =>
   `file_${encodeTime(timeOfId(batch)).toLowerCase()}${digitsOf(`${batch} ${name}`, LINE_DIGITS + NAME_DIGITS)}` as FileId;

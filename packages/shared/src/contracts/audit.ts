@@ -21,6 +21,8 @@ export const AUDIT_ACTIONS = [
   'rollout.removed',
   'pause.set',
   'pause.ended',
+  'jobs.action-started',
+  'jobs.action-ended',
 ] as const;
 export type AuditAction = (typeof AUDIT_ACTIONS)[number];
 
@@ -38,7 +40,7 @@ export const AuditFactsSchema = z.object({
   }),
   target: z.string().nullable().meta({
     description:
-      'The id of the key that was created, changed or revoked, or that a session is of; the model of a rollout, or what was paused.',
+      'The id of the key that was created, changed or revoked, or that a session is of; the model of a rollout, what was paused, or the id of a bulk action.',
     example: '4fZk09Qa',
   }),
   address: z.string().nullable().meta({

@@ -36,6 +36,7 @@ export {
 } from './janitor.ts';
 export { Leases, type LeasesOptions } from './leases.ts';
 export { isPausedBy, pauseOf, readPauses, SET_PAUSE_LUA } from './pauses.ts';
+export { Prioritizer } from './prioritizer.ts';
 export { expireOverdue, requeueLost } from './reconciler.ts';
 export { Releaser, type ReleaserOptions } from './releaser.ts';
 export { BUDGET_LUA, type Repriced, Repricer } from './reprice.ts';

@@ -9,6 +9,8 @@
 -- ARGV[10] the id before which the list ends, '' for none: it has no older jobs than that
 -- ARGV[11] in lower case, words separated by spaces that one text of the job contains: its prompt, that of a node, one of its texts, or its
 --          transcript; empty: any
+-- ARGV[12] 1: ids alone
+-- ARGV[13] the code of its error; empty: any
 --
 -- Returns {the id that was looked at last, 1 if older ones follow, bytes of the records, {{id, the record as a flat hash} ...}}; of a key
 -- that is no hash, the id alone.
@@ -16,11 +18,22 @@
 local prefix, after, max_records, max_ids, max_bytes = ARGV[1], ARGV[2], tonumber(ARGV[3]), tonumber(ARGV[4]), tonumber(ARGV[5])
 local state, type_wanted, model = ARGV[6], ARGV[7], ARGV[8]
 
+-- What is damaged has no fields.
+local function decoded(text)
+  local is_json, value = pcall(cjson.decode, text or '')
+  return is_json and value
+end
+local function field_of(value, name)
+  return type(value) == 'table' and value[name] or nil
+end
+
 -- Nodes are shown with their workflow and not beside it.
+local error_code = ARGV[13]
 local function matches(known)
   if known[4] then return false end
   if state ~= '' and known[1] ~= state then return false end
   if type_wanted ~= '' and known[2] ~= type_wanted then return false end
+  if error_code ~= '' and field_of(decoded(known[5]), 'code') ~= error_code then return false end
   if model == '' or known[3] == model then return true end
   return string.sub(known[3] or '', 1, #model + 1) == model .. '@'
 end
@@ -45,14 +58,6 @@ local function has(text)
     if not string.find(lower, word, 1, true) then return false end
   end
   return true
-end
--- What is damaged has no words.
-local function decoded(text)
-  local is_json, value = pcall(cjson.decode, text or '')
-  return is_json and value
-end
-local function field_of(value, name)
-  return type(value) == 'table' and value[name] or nil
 end
 local function has_any(list, words_of)
   for _, each in ipairs(type(list) == 'table' and list or {}) do
@@ -87,14 +92,14 @@ for i = 1, math.min(#ids, max_ids) do
   end
   local id = ids[i]
   local key = prefix .. ':record:' .. id
-  local known = redis.pcall('HMGET', key, 'state', 'type', 'model', 'parent')
+  local known = redis.pcall('HMGET', key, 'state', 'type', 'model', 'parent', error_code == '' and 'parent' or 'error')
   last = id
   if known.err then
     records[#records + 1] = { id }
   elseif not known[1] and redis.call('EXISTS', key) == 0 then
     if ARGV[9] == '1' then redis.call('ZREM', list, id) end
   elseif not known[1] or (matches(known) and is_in_all(id) and is_found(key)) then
-    records[#records + 1] = { id, read(key) }
+    records[#records + 1] = ARGV[12] == '1' and { id } or { id, read(key) }
   end
 end
 return { last, more, bytes, records }

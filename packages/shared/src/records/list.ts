@@ -22,6 +22,8 @@ export interface ListQuery {
   readonly type?: JobType | undefined;
   /** `name` or `name@version`. */
   readonly model?: string | undefined;
+  /** Of its error. */
+  readonly error_code?: string | undefined;
   /** Labels that the job has, with these values. */
   readonly metadata?: Readonly<Record<string, string>> | undefined;
   /** Made at or after this time, and before this time; ms since the epoch. */
@@ -45,6 +47,9 @@ interface Part {
   readonly last: JobId;
   readonly more: boolean;
 }
+
+/** An id, and the record as a flat hash. */
+type Found = readonly [JobId, string[]?];
 
 const LIST_LUA = readFileSync(new URL('./list.lua', import.meta.url), 'utf8');
 /** A page is read and shown in parts, so that Redis and the process serve others in between. */
@@ -83,10 +88,44 @@ export class JobList {
     return { shown, next: after, bytes };
   }
 
-  async #part(
+  /** As `page`, without reading the jobs: ids alone. */
+  async ids(tenant: TenantId, query: ListQuery): Promise<Pick<Page<JobId>, 'shown' | 'next'>> {
+    const shown: JobId[] = [];
+    let after = query.cursor ?? (query.before === undefined ? undefined : firstIdAt(query.before));
+    for (let parts = 0; parts < MAX_PARTS && shown.length < query.limit; parts++) {
+      const wanted = { ...query, limit: query.limit - shown.length, cursor: after };
+      const { last, more, found } = await this.#ask(tenant, wanted, true);
+      shown.push(...found.map(([id]) => id));
+      if (!more) return { shown, next: undefined };
+      after = last;
+    }
+    return { shown, next: after };
+  }
+
+  async #part(tenant: TenantId, query: ListQuery): Promise<Part> {
+    const { found, ...rest } = await this.#ask(tenant, query, false);
+    const parsed = found.map(([id, flat]) =>
+      flat ? parseRecord(id, hashOf(flat)) : { unreadable: notHash(id) },
+    );
+    this.#unreadable.add(parsed.flatMap(({ unreadable }) => unreadable ?? []));
+    return { ...rest, records: parsed.flatMap(({ record }) => record ?? []) };
+  }
+
+  async #ask(
     tenant: TenantId,
-    { limit, cursor = '' as JobId, status, type, model = '', metadata = {}, after, text = '' }: ListQuery,
-  ): Promise<Part> {
+    {
+      limit,
+      cursor = '' as JobId,
+      status,
+      type,
+      model = '',
+      metadata = {},
+      after,
+      text = '',
+      error_code = '',
+    }: ListQuery,
+    idsAlone: boolean,
+  ): Promise<Omit<Part, 'records'> & { readonly found: readonly Found[] }> {
     const isUnfinished = status !== undefined && !isTerminal(status);
     const labelled = Object.entries(metadata).map(([name, value]) =>
       this.#keys.labelledOf(tenant, createHash('sha1').update(`${name}\0${value}`).digest('hex')),
@@ -94,17 +133,14 @@ export class JobList {
     const reply = await this.#script.run(
       [this.#indexOf(tenant, status), ...labelled],
       [
-        ...[this.#keys.prefix, cursor, Math.min(limit, PART.records), PART.ids, PART.bytes],
+        ...[this.#keys.prefix, cursor, Math.min(limit, idsAlone ? PART.ids : PART.records), PART.ids],
+        PART.bytes,
         ...[status ?? '', type ?? '', model, isUnfinished && labelled.length === 0 ? 0 : 1],
-        ...[after === undefined ? '' : firstJobIdAt(after), lowerCase(text)],
+        ...[after === undefined ? '' : firstJobIdAt(after), lowerCase(text), idsAlone ? 1 : 0, error_code],
       ],
     );
-    const [last, more, bytes, found] = reply as [JobId, number, number, [JobId, string[]?][]];
-    const parsed = found.map(([id, flat]) =>
-      flat ? parseRecord(id, hashOf(flat)) : { unreadable: notHash(id) },
-    );
-    this.#unreadable.add(parsed.flatMap(({ unreadable }) => unreadable ?? []));
-    return { records: parsed.flatMap(({ record }) => record ?? []), bytes, last, more: more === 1 };
+    const [last, more, bytes, found] = reply as [JobId, number, number, Found[]];
+    return { last, more: more === 1, bytes, found };
   }
 
   #indexOf(tenant: TenantId, status: JobState | undefined): string {

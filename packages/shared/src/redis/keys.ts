@@ -85,6 +85,11 @@ export interface Keys {
   scheduleRuns(id: string): string;
   readonly schedulesDue: string;
   schedulesOf(tenant: TenantId): string;
+  /** An action on many jobs; ids of those that have not ended, by when a process works on them next; a tenant's, all and unended. */
+  jobAction(id: string): string;
+  readonly jobActionsDue: string;
+  jobActionsOf(tenant: TenantId): string;
+  openJobActionsOf(tenant: TenantId): string;
   /** Facts about an uploaded file. */
   file(tenant: TenantId, id: FileId): string;
   /** Ids of a tenant's files with a purpose, or with this one, by when they were made. */
@@ -217,6 +222,7 @@ export function keysOf(namespace: string): Keys {
     ...requestKeys(prefix),
     ...batchKeys(prefix),
     ...scheduleKeys(prefix),
+    ...actionKeys(prefix),
     ...fileKeys(prefix),
     apiKey: (id) => `${prefix}:key:${id}`,
     apiKeys: `${prefix}:keys`,
@@ -304,6 +310,15 @@ const scheduleKeys = (
   scheduleRuns: (id) => `${prefix}:schedule-runs:${id}`,
   schedulesDue: `${prefix}:schedules-due`,
   schedulesOf: (tenant) => `${prefix}:schedules-of:${tenant}`,
+});
+
+const actionKeys = (
+  prefix: string,
+): Pick<Keys, 'jobAction' | 'jobActionsDue' | 'jobActionsOf' | 'openJobActionsOf'> => ({
+  jobAction: (id) => `${prefix}:job-action:${id}`,
+  jobActionsDue: `${prefix}:job-actions-due`,
+  jobActionsOf: (tenant) => `${prefix}:job-actions-of:${tenant}`,
+  openJobActionsOf: (tenant) => `${prefix}:job-actions-open:${tenant}`,
 });
 
 type RequestKeys = Pick<

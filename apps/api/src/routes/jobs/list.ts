@@ -1,30 +1,21 @@
 import { createRoute, z } from '@hono/zod-openapi';
-import { JOB_TYPES, JobListSchema, JobStateSchema } from '@lehr/shared';
+import { JobFilterSchema, JobListSchema } from '@lehr/shared';
 import type { JobRecord } from '@lehr/shared/records';
 import { refusal } from '../../base/field-problems.ts';
 import { requires } from '../../http/middleware/auth.ts';
 import { answerJson } from '../../http/middleware/own-headers.ts';
 import { BEARER, problemsWithKey } from '../../http/responses.ts';
+import { listFilterOf } from '../../jobs/filter.ts';
 import type { Api, JobParts } from '../../parts.ts';
 import { SUCCEEDED_JOB } from '../examples.ts';
 import { queryNumber } from '../params.ts';
 
 const METADATA = /^metadata\[(.{1,64})\]$/s;
 
-const time = z.iso.datetime({ offset: true }).optional();
-
 const ListQuery = z
   .object({
-    status: JobStateSchema.optional(),
-    type: z.enum(JOB_TYPES).optional(),
-    model: z.string().min(1).max(200).optional().meta({ description: '`name` or `name@version`.' }),
+    ...JobFilterSchema.shape,
     limit: queryNumber(z.coerce.number().int().min(1).max(100).default(20)),
-    created_after: time.meta({ description: 'Made at this time or later.', example: '2026-11-29T00:00:00Z' }),
-    created_before: time.meta({ description: 'Made before this time.' }),
-    text: z.string().min(1).max(200).optional().meta({
-      description:
-        'Words of the job: its text, that of a node, its texts or its transcript contain this. The letters a to z are found in any case.',
-    }),
     metadata: z
       .record(z.string(), z.string())
       .optional()
@@ -82,11 +73,12 @@ type Query = z.output<typeof ListQuery>;
 /** Throws `invalid-request` for an unknown parameter. */
 function filterOf({
   limit,
+  cursor,
   status,
   type,
   model,
-  cursor,
   text,
+  error_code,
   created_after,
   created_before,
   ...others
@@ -100,9 +92,6 @@ function filterOf({
   }
   // A label may have any name, and `__proto__` cannot be assigned.
   const metadata = Object.fromEntries(labels);
-  const filter = { limit, status, type, model, cursor, text, metadata };
-  return { ...filter, after: msOf(created_after), before: msOf(created_before) };
+  const filter = { status, type, model, text, error_code, metadata, created_after, created_before };
+  return { limit, cursor, ...listFilterOf(filter) };
 }
-
-const msOf = (time: string | undefined): number | undefined =>
-  time === undefined ? undefined : Date.parse(time);

@@ -72,6 +72,13 @@ export const JOB_METRICS = {
     apps: ['api'],
     labels: ['outcome'],
   },
+  jobActions: {
+    name: 'lehr_job_actions_total',
+    kind: 'counter',
+    help: 'Jobs that bulk actions came to, by action (cancel, retry, delete, prioritize) and outcome (done, skipped, failed).',
+    apps: ['api'],
+    labels: ['action', 'outcome'],
+  },
   batchesEnded: {
     name: 'lehr_batches_ended_total',
     kind: 'counter',
