@@ -105,7 +105,8 @@ const BATCHES: readonly PoliteRequest[] = [
   post('cancelBatch', '/v1/batches/__new_batch__/cancel', [200]),
   // It has ended soon.
   get('followBatch', '/v1/batches/__new_batch__/events', [200, 204]),
-  get('getBatchZip', '/v1/batches/__new_batch__/results.zip'),
+  // While it is being cancelled there is none yet.
+  get('getBatchZip', '/v1/batches/__new_batch__/results.zip', [200, 409]),
   get('getBatchWebhookLog', '/v1/batches/__new_batch__/webhook'),
   // It has no webhook.
   post('redeliverBatchWebhook', '/v1/batches/__new_batch__/webhook/redeliver', [409]),

@@ -540,7 +540,7 @@ describe('A wrong call of lehr', () => {
         /^ {2}lehr ((?:keys |(?:jobs|models|queues|batches|schedules) (?=[a-z]))?[a-z]+)/gm,
       ),
     ].map(([, name]) => name);
-    expect(names).toHaveLength(49);
+    expect(names).toHaveLength(50);
     const helps = await Promise.all(names.map((name) => runLehr([...name.split(' '), '--help'])));
     for (const [i, { code, stdout, stderr }] of helps.entries()) {
       expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
