@@ -201,7 +201,9 @@ test('An action needs the scope of the same for one job, another tenant that of 
   await expect.poll(async () => (await jobActions.read(lost.id))?.status).toBe('failed');
 });
 
-test('lehr says how many jobs match, does it with --yes, and ends with the counts', async () => {
+test('lehr says how many jobs match, does it with --yes, and ends with the counts', {
+  tags: ['long'],
+}, async () => {
   const api = await servedApi(server.url);
   await working(api);
   const lehr = lehrFor(api);
@@ -222,7 +224,9 @@ test('lehr says how many jobs match, does it with --yes, and ends with the count
   expect(ended).toMatchObject({ status: 'completed', done: 6 });
 });
 
-test('The commands of docs/bulk-actions.md count, cancel, retry, prioritize and delete', async () => {
+test('The commands of docs/bulk-actions.md count, cancel, retry, prioritize and delete', {
+  tags: ['long'],
+}, async () => {
   const api = await servedApi(server.url);
   await working(api);
   await postSome(api, 2, { metadata: { customer: '42' } });

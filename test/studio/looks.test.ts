@@ -164,6 +164,10 @@ describe.skipIf(!chromiumPath)('the looks of the studio', () => {
         await page.locator('.limits-dialog[open]').waitFor();
         await lookAt(page, `admin-limits-${colorScheme}`, `admin-limits-phone-${colorScheme}`);
       }
+      await page.goto(`${stack.url}/studio/planned`);
+
+      await page.locator('.planned-mark').first().waitFor();
+      await lookAt(page, `planned-${colorScheme}`, `planned-phone-${colorScheme}`);
       await page.setViewportSize(PHONE);
       for (const tab of ['settings', 'traffic']) {
         await page.goto(`${stack.url}/studio/admin/${tab}`);

@@ -8,10 +8,12 @@ import {
   type Activity,
   ActivitySchema,
   ApiKeyListSchema,
+  BatchListSchema,
   DEFAULT_LIMITS,
   DeadLettersSchema,
   QueueListSchema,
   RolloutListSchema,
+  ScheduleListSchema,
   SettingListSchema,
   TrafficSchema,
   UsageSchema,
@@ -286,7 +288,76 @@ const SETTINGS = SettingListSchema.parse({
   })),
 });
 
+const BATCHES = BatchListSchema.parse({
+  object: 'list',
+  data: [
+    ['Ten thousand tiles', 'in_progress', 10_000, 6_412, 3],
+    ['Seeds of a lighthouse', 'completed', 64, 64, 0],
+    ['Calls of Tuesday', 'completed', 812, 809, 3],
+    ['Old covers', 'expired', 2_000, 1_204, 796],
+  ].map(([name, status, total, completed, failed], i) => ({
+    id: `batch_01jd3v9s6w000000000000000${i}`,
+    object: 'batch',
+    endpoint: '/v1/jobs',
+    errors: null,
+    input_file_id: null,
+    completion_window: '24h',
+    status,
+    output_file_id: status === 'in_progress' ? null : `file_01jd3v9s6w000000000000000${i}`,
+    error_file_id: null,
+    created_at: Date.parse(NOW) / 1000 - 3600 * (i + 1),
+    in_progress_at: null,
+    expires_at: Date.parse(NOW) / 1000 + 86_400,
+    finalizing_at: null,
+    completed_at: null,
+    failed_at: null,
+    expired_at: null,
+    cancelling_at: null,
+    cancelled_at: null,
+    request_counts: { total, completed, failed },
+    metadata: { name },
+    priority: 'bulk',
+    webhook: null,
+    retried_from: null,
+  })),
+  first_id: null,
+  last_id: null,
+  has_more: false,
+});
+
+const SCHEDULES = ScheduleListSchema.parse({
+  data: [
+    ['Digest of calls', '30 2 * * *', null, 'active', ['succeeded', 'succeeded', 'failed', 'succeeded']],
+    ['Sign of life', null, 300, 'active', ['running', 'succeeded', 'skipped', 'succeeded', 'missed']],
+    ['Weekly poster', '0 9 * * 1', null, 'paused', ['refused']],
+  ].map(([name, cron, every_s, status, ends], i) => ({
+    id: `schedule_01jd3v9s6w000000000000000${i}`,
+    object: 'schedule',
+    name,
+    cron,
+    timezone: cron === null ? null : 'Europe/Berlin',
+    every_s,
+    request: { type: 'text-to-image', input: { prompt: 'a red circle' } },
+    catch_up: 'last',
+    overlap: i === 1 ? 'skip' : 'allow',
+    status,
+    created_at: NOW,
+    next_runs:
+      status === 'paused'
+        ? []
+        : [1, 2, 3, 4, 5].map((day) => new Date(Date.parse(NOW) + day * 86_400_000).toISOString()),
+    last_runs: (ends as string[]).map((end, k) => ({
+      at: new Date(Date.parse(NOW) - (k + 1) * 86_400_000).toISOString(),
+      job: ['refused', 'skipped', 'missed'].includes(end) ? null : 'job_01jd3v9s6w0000000000000000',
+      status: end,
+      error: end === 'refused' ? { code: 'rate-limited', detail: 'The key has too many jobs.' } : null,
+    })),
+  })),
+});
+
 const ANSWERS: Readonly<Record<string, object>> = {
+  '/v1/batches*': BATCHES,
+  '/v1/schedules': SCHEDULES,
   '/v1/activity': ACTIVITY,
   '/v1/traffic': TRAFFIC,
   '/v1/usage*': USAGE,

@@ -117,6 +117,20 @@ test('A session of an administrator reads and revokes keys and changes their lim
   expect((await ask('DELETE', `/v1/keys/${key.id}`)).status).toBe(204);
 });
 
+test('A session pauses and deletes schedules, and neither makes them nor changes what they do', async () => {
+  const world = await apiWorld(server.url);
+  const request = { type: 'text-to-image', input: { prompt: 'a circle' } };
+  const made = await world.ask('POST', '/v1/schedules', { name: 'nightly', every_s: 60, request });
+  const { id } = (await made.json()) as { id: string };
+  const { ask } = await signIn(world, { key: API_KEY });
+  expect((await ask('GET', '/v1/schedules')).status).toBe(200);
+  expect((await ask('POST', '/v1/schedules', { name: 'more', every_s: 60, request })).status).toBe(401);
+  const patch = (change: object) => ask('PATCH', `/v1/schedules/${id}`, change);
+  expect(await (await patch({ paused: true })).json()).toMatchObject({ status: 'paused' });
+  expect((await patch({ paused: false, every_s: 10 })).status).toBe(403);
+  expect((await ask('DELETE', `/v1/schedules/${id}`)).status).toBe(204);
+});
+
 test('A session opens the queue board for an administrator, for reading only, and for no other key', async () => {
   const world = await apiWorld(server.url);
   const { key } = await holder(world);

@@ -1,6 +1,7 @@
 /** Schedules: jobs that are made again and again. */
 import { createRoute, z } from '@hono/zod-openapi';
 import {
+  LehrError,
   ScheduleChangeSchema,
   ScheduleListSchema,
   ScheduleRequestSchema,
@@ -114,7 +115,14 @@ export function scheduleRoutes(app: Api, parts: ApiParts): void {
   });
   app.openapi(changeRoute, async (c) => {
     const { id } = c.req.valid('param');
-    return c.json(await changeSchedule(parts, c.var.caller, id, c.req.valid('json')), 200);
+    const change = c.req.valid('json');
+    // It goes on after the session has ended.
+    if (c.get('isSession') && Object.keys(change).some((name) => name !== 'paused'))
+      throw new LehrError(
+        'forbidden',
+        'A session of the studio pauses schedules and lets them go on. Use your key for more.',
+      );
+    return c.json(await changeSchedule(parts, c.var.caller, id, change), 200);
   });
   app.openapi(deleteRoute, async (c) => {
     await schedules.delete(await schedules.find(c.var.caller.tenant, c.req.valid('param').id));

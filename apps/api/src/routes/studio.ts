@@ -72,6 +72,7 @@ export function studioRoutes(app: Api, { publicUrl, storeOrigins }: PlaceParts):
     '/studio/gallery',
     '/studio/belt',
     '/studio/charts',
+    '/studio/planned',
     '/studio/admin',
     '/studio/admin/:tab',
     '/studio/jobs/:id',

@@ -16,6 +16,7 @@ import { later } from './later.tsx';
 import { type AdminTab, view } from './router.ts';
 
 const ChartsView = later(async () => (await import('../charts/charts.tsx')).ChartsView);
+const PlannedView = later(async () => (await import('../planned/planned.tsx')).PlannedView);
 const AdminView = later<{ readonly tab: AdminTab }>(async () => (await import('../admin/admin.tsx')).Admin);
 
 export function App() {
@@ -57,6 +58,8 @@ function Current() {
       return <BeltView />;
     case 'charts':
       return <ChartsView />;
+    case 'planned':
+      return <PlannedView />;
     case 'admin':
       return <AdminView tab={shown.tab} />;
     case 'job':
@@ -88,6 +91,7 @@ function titleOf(): string {
     compare: texts.compare.title,
     belt: texts.belt.title,
     charts: texts.charts.title,
+    planned: texts.planned.title,
     admin: texts.admin.title,
     job: texts.job.title,
     unknown: texts.notFound.title,

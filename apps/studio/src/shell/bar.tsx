@@ -57,7 +57,8 @@ export function Glyph() {
 function Account() {
   const who = session.value;
   return (
-    <details class="account">
+    // Closed by a change of the view.
+    <details class="account" key={view.value.name}>
       <summary aria-label={texts.account.label}>
         <Icon name="account" />
       </summary>
@@ -67,6 +68,9 @@ function Account() {
           <span>{texts.account.key(who?.key ?? '')}</span>
         </p>
         <Themes />
+        <Link to={{ name: 'planned' }} class="menu-item" current={view.value.name === 'planned'}>
+          {texts.planned.title}
+        </Link>
         <a class="menu-item" href="/docs">
           {texts.nav.api}
         </a>

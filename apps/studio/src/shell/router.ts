@@ -13,7 +13,7 @@ export const ADMIN_TABS = [
 export type AdminTab = (typeof ADMIN_TABS)[number];
 
 export type Place =
-  | { readonly name: 'make' | 'speak' | 'compare' | 'gallery' | 'belt' | 'charts' | 'sign-in' }
+  | { readonly name: 'make' | 'speak' | 'compare' | 'gallery' | 'belt' | 'charts' | 'planned' | 'sign-in' }
   | { readonly name: 'admin'; readonly tab: AdminTab }
   | { readonly name: 'job'; readonly id: string };
 export type View = Place | { readonly name: 'unknown' };
@@ -25,6 +25,7 @@ const PATHS = {
   gallery: '/studio/gallery',
   belt: '/studio/belt',
   charts: '/studio/charts',
+  planned: '/studio/planned',
   'sign-in': '/studio/sign-in',
 };
 

@@ -6,6 +6,7 @@ import { compare } from './compare.ts';
 import { edit, upscale } from './edit.ts';
 import { adapters, control } from './guides.ts';
 import { job } from './job.ts';
+import { planned } from './planned.ts';
 import { rollouts } from './rollouts.ts';
 
 const seconds = (value: number): string => {
@@ -241,6 +242,7 @@ export const en = {
     more: (count: number) => `+${count}`,
   },
   admin,
+  planned,
   rollouts,
   belt,
   compare,

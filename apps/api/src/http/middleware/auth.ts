@@ -22,18 +22,19 @@ interface AuthParts {
  * The native routes that the studio uses. A session opens no others: it makes no keys, and calls no other API.
  * Replicate's routes are below /v1/models/{owner}/.
  */
-const OF_STUDIO = /^\/v1\/(?:(?:jobs|files|queues|activity|charts|rollouts)(?:\/|$)|models(?:\/[^/]+)?$)/;
+const OF_STUDIO =
+  /^\/v1\/(?:(?:jobs|batches|files|queues|activity|charts|rollouts)(?:\/|$)|models(?:\/[^/]+)?$)/;
 /**
- * What the admin view reads and changes. A stolen session can revoke keys and change their limits. It cannot make a key that would
- * outlive it, nor give one other rights or a later end: the handler of PATCH refuses that.
+ * What the views of schedules and of administrators read and change. A stolen session can revoke keys and change their limits. It cannot make a key that would
+ * outlive it, nor give one other rights or a later end, nor change what a schedule does: the handlers of PATCH refuse that.
  */
-const OF_ADMIN: Readonly<Record<string, RegExp>> = {
-  GET: /^\/v1\/(?:keys|audit|settings|usage|dead-letters|traffic)$/,
-  PATCH: /^\/v1\/keys\/[^/]+$/,
-  DELETE: /^\/v1\/keys\/[^/]+$/,
+const OF_MANAGER: Readonly<Record<string, RegExp>> = {
+  GET: /^\/v1\/(?:schedules|keys|audit|settings|usage|dead-letters|traffic)$/,
+  PATCH: /^\/v1\/(?:keys|schedules)\/[^/]+$/,
+  DELETE: /^\/v1\/(?:keys|schedules)\/[^/]+$/,
 };
 const isOfStudio = (method: string, path: string): boolean =>
-  OF_STUDIO.test(path) || OF_ADMIN[method]?.test(path) === true;
+  OF_STUDIO.test(path) || OF_MANAGER[method]?.test(path) === true;
 
 /**
  * Requires a valid bearer key, or for the routes of the studio a session, and sets the caller. Runs before the body is read. With
