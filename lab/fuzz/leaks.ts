@@ -66,8 +66,27 @@ async function allStreamsFit({ port, ask, attackerKey }: Target): Promise<boolea
   return responses.every(({ status }) => status === 200);
 }
 
-/** Cancels the jobs of the attacker, and waits until none of them runs any more. */
-export const endJobs = (target: Target): Promise<void> => eventually('jobs', () => noJobIsLeft(target));
+/** Ends what makes jobs of the attacker, cancels these, and waits until none of them runs any more. */
+export async function endJobs(target: Target): Promise<void> {
+  await eventually('schedules', () => noScheduleIsLeft(target));
+  await eventually('batches', () => noBatchIsLeft(target));
+  await eventually('jobs', () => noJobIsLeft(target));
+}
+
+async function noScheduleIsLeft({ ask, attackerKey }: Target): Promise<boolean> {
+  const page = await ask(attackerKey, 'GET', '/v1/schedules');
+  const { data } = (await page.json()) as { data: { id: string }[] };
+  for (const { id } of data) await (await ask(attackerKey, 'DELETE', `/v1/schedules/${id}`)).arrayBuffer();
+  return data.length === 0;
+}
+
+async function noBatchIsLeft({ ask, attackerKey }: Target): Promise<boolean> {
+  const page = await ask(attackerKey, 'GET', '/v1/batches?limit=100');
+  const { data } = (await page.json()) as { data: { id: string; status: string }[] };
+  const open = data.filter(({ status }) => !/^(?:completed|failed|expired|cancelled)$/.test(status));
+  for (const { id } of open) await (await ask(attackerKey, 'POST', `/v1/batches/${id}/cancel`)).arrayBuffer();
+  return open.length === 0;
+}
 
 async function noJobIsLeft({ ask, attackerKey }: Target): Promise<boolean> {
   const pages = await Promise.all(

@@ -3,9 +3,8 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { setPriority } from 'node:os';
 import { fileURLToPath } from 'node:url';
-import { ATTACKS } from './attacks.ts';
+import { ATTACKS, PREPARED_ATTACKS } from './attacks.ts';
 import type { AttackContext } from './list-attacks.ts';
-import { LIST_ATTACKS } from './list-attacks.ts';
 
 interface Order extends AttackContext {
   readonly name: string;
@@ -48,7 +47,7 @@ if (process.argv[1] === THIS_FILE) {
   setPriority(19);
   // Ends with the process that started it.
   process.on('disconnect', () => process.exit());
-  await LIST_ATTACKS[name]?.prepare(context);
+  await PREPARED_ATTACKS[name]?.prepare(context);
   process.send?.('begins');
   await ATTACKS[name](context);
 }

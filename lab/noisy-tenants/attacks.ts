@@ -7,7 +7,13 @@ import { silentFlac } from '../../test/support/audio-files.ts';
 import { readCorpus } from '../fuzz/corpus.ts';
 import type { FuzzRequest } from '../fuzz/request.ts';
 import { send } from '../fuzz/send.ts';
-import { type AttackContext, LIST_ATTACKS } from './list-attacks.ts';
+import { KEPT_ATTACKS } from './kept-attacks.ts';
+import { type AttackContext, LIST_ATTACKS, type PreparedAttack } from './list-attacks.ts';
+
+export const PREPARED_ATTACKS: Readonly<Record<string, PreparedAttack>> = {
+  ...LIST_ATTACKS,
+  ...KEPT_ATTACKS,
+};
 
 type Attack = (context: AttackContext) => Promise<unknown>;
 
@@ -205,5 +211,5 @@ export const ATTACKS: Readonly<Record<string, Attack>> = {
   'flood of long polls': longPolls,
   'half-sent requests': halfSentRequests,
   'bodies without a key': bodiesWithoutKey,
-  ...Object.fromEntries(Object.entries(LIST_ATTACKS).map(([name, { attack }]) => [name, attack])),
+  ...Object.fromEntries(Object.entries(PREPARED_ATTACKS).map(([name, { attack }]) => [name, attack])),
 };

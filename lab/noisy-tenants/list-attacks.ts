@@ -20,24 +20,29 @@ const WORKFLOW = {
     input: { prompt: WORKFLOW_PROMPT, negative_prompt: WORKFLOW_PROMPT },
   })),
 };
-const PICTURE = {
+export const PICTURE = {
   type: 'text-to-image',
   input: { prompt: LONGEST_PROMPT, negative_prompt: LONGEST_PROMPT },
 };
 const REFUSED_PAUSE_MS = 20;
 
-interface ListAttack {
-  /** Makes the jobs that are listed, unless an earlier turn has made them. All of them are cancelled: only the lists are measured. */
+/** An attack that needs something of the attacker's first. */
+export interface PreparedAttack {
+  /** Makes it, unless an earlier turn has. Jobs that are listed are cancelled: only the lists are measured. */
   readonly prepare: (context: AttackContext) => Promise<void>;
   readonly attack: (context: AttackContext) => Promise<unknown>;
 }
 
-const headersOf = ({ key }: AttackContext) => ({
+export const headersOf = ({ key }: AttackContext) => ({
   authorization: `Bearer ${key}`,
   'content-type': 'application/json',
 });
 
-async function makeCancelled(context: AttackContext, count: number, job: typeof WORKFLOW | typeof PICTURE) {
+export async function makeCancelled(
+  context: AttackContext,
+  count: number,
+  job: (typeof WORKFLOW | typeof PICTURE) & { readonly metadata?: object },
+) {
   const url = `http://127.0.0.1:${context.port}/v1/jobs`;
   const headers = headersOf(context);
   const listed = await (await fetch(`${url}?limit=1&type=${job.type}&status=canceled`, { headers })).json();
@@ -54,7 +59,7 @@ async function makeCancelled(context: AttackContext, count: number, job: typeof 
 }
 
 /** This many callers read the same page or job again and again. */
-const readForever = (context: AttackContext, callers: number, path: string): Promise<unknown> =>
+export const readForever = (context: AttackContext, callers: number, path: string): Promise<unknown> =>
   Promise.all(
     Array.from({ length: callers }, async () => {
       for (;;) {
@@ -66,7 +71,7 @@ const readForever = (context: AttackContext, callers: number, path: string): Pro
     }),
   );
 
-export const LIST_ATTACKS: Readonly<Record<string, ListAttack>> = {
+export const LIST_ATTACKS: Readonly<Record<string, PreparedAttack>> = {
   'lists of large workflows': {
     prepare: (context) => makeCancelled(context, Math.ceil(150 * context.scale), WORKFLOW),
     attack: (context) => readForever(context, 2, '/v1/jobs?limit=1'),
