@@ -107,6 +107,26 @@ test('At most so many jobs of a key run at once: the next ones step aside for ot
   expect(await world.parked(own[3])).toBe(`${ACME}:customer-42`);
 });
 
+test('Where jobs of one key allow different numbers, the number of the first in line counts', async () => {
+  const world = await parkingWorld();
+  const { accept, start, idsOf } = world;
+  const strict = await accept({ concurrency: ONE });
+  const loose: JobId[] = [];
+  for (let i = 0; i < 3; i++) loose.push(await accept({ concurrency: { ...ONE, max: 3 } }));
+  const next = await accept({ concurrency: ONE });
+  const running = await start(5);
+  expect(idsOf(running)).toEqual([strict, loose[0], loose[1]]);
+  await world.end(running[0]);
+  expect(await world.releaseDue()).toEqual([loose[2]]);
+  const [third] = await start(2);
+  expect(third.claim.jobId).toBe(loose[2]);
+  await world.end(third);
+  await world.end(running[1]);
+  expect(await world.due()).toEqual([]);
+  await world.end(running[2]);
+  expect(await world.due()).toEqual([next]);
+});
+
 test('Jobs of a paused tenant are not started, those of others are; resumed, each of them runs once, in order', async () => {
   const world = await parkingWorld();
   const { accept, start, idsOf } = world;

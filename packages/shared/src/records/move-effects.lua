@@ -63,11 +63,16 @@ local function park(id, known, why)
   redis.call('ZADD', prefix .. ':parked:' .. why, now, id)
 end
 
--- Makes up to `count` jobs that were parked for this reason due; an API process releases them.
-local function unpark(why, count)
-  for _, id in ipairs(redis.call('ZRANGE', prefix .. ':parked:' .. why, 0, count - 1)) do
-    redis.call('ZADD', prefix .. ':scheduled-jobs', now, id)
-  end
+-- Makes the jobs due that were parked for this key first and may run now; an API process releases them. How many these are says the first one.
+local function unpark(tenant, key)
+  local parked = prefix .. ':parked:' .. key
+  local first = redis.call('ZRANGE', parked, 0, 0)[1]
+  if not first then return end
+  local concurrency = redis.call('HGET', prefix .. ':record:' .. first, 'concurrency')
+  local _, max = concurrency_of({ tenant = tenant, concurrency = concurrency })
+  local free = (max or 1) - redis.call('SCARD', prefix .. ':concurrent:' .. key)
+  if free <= 0 then return end
+  for _, id in ipairs(redis.call('ZRANGE', parked, 0, free - 1)) do redis.call('ZADD', prefix .. ':scheduled-jobs', now, id) end
 end
 
 -- Keeps load and running jobs, also those of a concurrency key, in agreement with the state.
@@ -80,7 +85,7 @@ local function follow_state(id, known, state)
   elseif not had_load and state == 'queued' then
     shift_load(known.queue, known.priority, known.tenant, known.model, known.cost, 1)
   end
-  local running, key, max = prefix .. ':running:' .. known.tenant, concurrency_of(known)
+  local running, key = prefix .. ':running:' .. known.tenant, concurrency_of(known)
   if state == 'running' then
     redis.call('SADD', running, id)
     if key then redis.call('SADD', prefix .. ':concurrent:' .. key, id) end
@@ -88,7 +93,7 @@ local function follow_state(id, known, state)
     redis.call('SREM', running, id)
     if key then
       redis.call('SREM', prefix .. ':concurrent:' .. key, id)
-      unpark(key, math.max(0, max - redis.call('SCARD', prefix .. ':concurrent:' .. key)))
+      unpark(known.tenant, key)
     end
   end
 end
