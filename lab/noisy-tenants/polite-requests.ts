@@ -69,13 +69,13 @@ const JOBS: readonly PoliteRequest[] = [
 ];
 
 const ACTIONS: readonly PoliteRequest[] = [
-  post('createJobAction', '/v1/jobs/actions', [202], {
+  post('createJobAction', '/v1/job-actions', [202], {
     body: { action: 'delete', filter: { metadata: { polite: 'yes' } } },
     keeps: 'new_action',
   }),
-  get('listJobActions', '/v1/jobs/actions'),
-  get('getJobAction', '/v1/jobs/actions/__new_action__'),
-  post('cancelJobAction', '/v1/jobs/actions/__new_action__/cancel', [200]),
+  get('listJobActions', '/v1/job-actions'),
+  get('getJobAction', '/v1/job-actions/__new_action__'),
+  post('cancelJobAction', '/v1/job-actions/__new_action__/cancel', [200]),
 ];
 
 const SCHEDULES: readonly PoliteRequest[] = [

@@ -21,7 +21,7 @@ afterAll(() => server.stop());
 
 type Asking = Pick<ApiWorld, 'ask'>;
 type Wanted = Partial<JobActionRequest> & Pick<JobActionRequest, 'action'>;
-const PATH = '/v1/jobs/actions';
+const PATH = '/v1/job-actions';
 
 async function begin({ ask }: Asking, wanted: Wanted): Promise<JobAction> {
   const response = await ask('POST', PATH, wanted);

@@ -91,7 +91,7 @@ async function knownOf(world: ApiWorld): Promise<Known> {
     '/v1/predictions/{id}': jobs.map(({ id }) => ({ id: predictionIdOf(id as JobId) })),
     '/streams/{id}': await Promise.all(jobs.map(({ id }) => streamOf(world, id as JobId))),
     '/v1/files/{id}': [await fileOf(world), await fileOf(world)],
-    '/v1/jobs/actions/{id}': [await actionOf(world), await actionOf(world)],
+    '/v1/job-actions/{id}': [await actionOf(world), await actionOf(world)],
     '/v1/schedules/{id}': [await scheduleOf(world), await scheduleOf(world)],
     '/v1/batches/{id}': [await batchOf(world, 'expired'), await batchOf(world), await batchOf(world)],
     '/objects/{key}': links,
@@ -109,9 +109,11 @@ async function knownOf(world: ApiWorld): Promise<Known> {
 async function pictureFields(): Promise<Known> {
   const file = await readFile(await flatPicture('#c83264'));
   const text = file.toString('base64');
+  const image = new Blob([file], { type: 'image/png' });
+  const size = '64x64';
   return {
-    '/v1/images/edits': [{ image: new Blob([file], { type: 'image/png' }), model: 'tiny' }],
-    '/v1/images/variations': [{ image: new Blob([file], { type: 'image/png' }), model: 'tiny' }],
+    '/v1/images/edits': [{ image, mask: image, model: 'tiny', size, n: 1, stream: false }],
+    '/v1/images/variations': [{ image, model: 'tiny', size, n: 1 }],
     '/sdapi/v1/img2img': [{ body: { init_images: [text], prompt: 'a circle', width: 64, height: 64 } }],
     '/sdapi/v1/extra-single-image': [{ image: text, upscaler_1: 'larger' }],
   };
@@ -130,7 +132,7 @@ async function fileOf(world: ApiWorld): Promise<Record<string, string>> {
 }
 
 async function actionOf(world: ApiWorld): Promise<Record<string, string>> {
-  const made = await world.ask('POST', '/v1/jobs/actions', { action: 'delete', filter: { text: 'none' } });
+  const made = await world.ask('POST', '/v1/job-actions', { action: 'delete', filter: { text: 'none' } });
   return { id: ((await made.json()) as { id: string }).id };
 }
 

@@ -49,7 +49,7 @@ const RECIPES: Readonly<Record<string, Recipe>> = {
     values: ({ batch }) => [batch],
     unknown: 'batch_01jd3v9s6w0000000000000000',
   },
-  '/v1/jobs/actions/{id}': {
+  '/v1/job-actions/{id}': {
     kind: 'owned',
     values: ({ action }) => [action],
     unknown: 'bulk_01jd3v9s6w0000000000000000',

@@ -84,7 +84,7 @@ async function scheduleOf({ ask }: KeyHolder): Promise<string> {
 }
 
 async function actionOf({ ask }: KeyHolder): Promise<string> {
-  const made = await ask('POST', '/v1/jobs/actions', {
+  const made = await ask('POST', '/v1/job-actions', {
     action: 'cancel',
     filter: { metadata: { note: CANARY } },
   });

@@ -5,7 +5,7 @@ import type { JobAction, JobActionCount, JobActionRequest } from './wire.ts';
 export type ActionCalls = ReturnType<typeof actionCalls>;
 type Request = Omit<JobActionRequest, 'dry_run'>;
 
-const PATH = '/v1/jobs/actions';
+const PATH = '/v1/job-actions';
 
 export const actionCalls = (transport: Transport) => ({
   /** How many jobs it would come to. */

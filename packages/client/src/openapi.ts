@@ -25,7 +25,7 @@ export interface paths {
         readonly patch?: never;
         readonly trace?: never;
     };
-    readonly "/v1/jobs/actions": {
+    readonly "/v1/job-actions": {
         readonly parameters: {
             readonly query?: never;
             readonly header?: never;
@@ -46,7 +46,7 @@ export interface paths {
         readonly patch?: never;
         readonly trace?: never;
     };
-    readonly "/v1/jobs/actions/{id}": {
+    readonly "/v1/job-actions/{id}": {
         readonly parameters: {
             readonly query?: never;
             readonly header?: never;
@@ -63,7 +63,7 @@ export interface paths {
         readonly patch?: never;
         readonly trace?: never;
     };
-    readonly "/v1/jobs/actions/{id}/cancel": {
+    readonly "/v1/job-actions/{id}/cancel": {
         readonly parameters: {
             readonly query?: never;
             readonly header?: never;

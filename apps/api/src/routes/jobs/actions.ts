@@ -12,7 +12,7 @@ import { BEARER, problemsWithKey } from '../../http/responses.ts';
 import type { Api, ApiParts } from '../../parts.ts';
 import { JOB_ACTION, JOB_ACTION_REQUEST } from '../examples.ts';
 
-const PATH = '/v1/jobs/actions';
+const PATH = '/v1/job-actions';
 const IdParams = z.object({
   id: z.string().meta({ description: 'The id of the action.', example: JOB_ACTION.id }),
 });
