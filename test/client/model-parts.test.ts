@@ -33,6 +33,7 @@ interface Part {
 
 test('list says of every adapter and ControlNet whether it is there and how large it is, and check whether its model can use it', {
   timeout: 240_000,
+  tags: ['long'],
 }, async () => {
   const home = await tempFolder('home');
   const at = (name: string) => join(home, name);
