@@ -93,7 +93,7 @@ test('A folder that models.yaml names is not written over by the export of a Con
 
 test.skipIf(!hasPython())(
   'Packages that cannot be fetched are no half environment: the next export fetches them again',
-  { timeout: 120_000 },
+  { timeout: 120_000, tags: ['long'] },
   async () => {
     const { folder, lehr } = await home();
     for (let i = 0; i < 2; i += 1) {

@@ -281,38 +281,35 @@ test(
   },
 );
 
-test(
-  'lehr models prepare --merge enters a version with adapters in its weights, and says what it cannot merge',
-  WHOLE,
-  async () => {
-    const at = await home();
-    for (const name of ['kohya', 'locon'])
-      expect(await at.lehr('import', at.file(`${name}.safetensors`), '--adapter-of', 'sd15')).toMatchObject({
-        code: 0,
-      });
-    const made = await at.lehr('prepare', 'sd15', '--merge', 'kohya:0.8', '--as', 'inked');
-    expect(made).toMatchObject({ code: 0 });
-    expect(made.stdout).toMatch(/^kohya +0\.8 +\d+$/m);
-    expect(made.stdout).toMatch(/^inked@1 {2}[\d.]+ \wB written, all else is shared with sd15$/m);
-    const [, inked] = parseRegistry(await readFile(at.list, 'utf8')).models;
-    expect(inked).toMatchObject({
-      name: 'inked',
-      adapters: [{ name: 'locon' }],
-      versions: [{ path: './imported/inked/1' }],
+test('lehr models prepare --merge enters a version with adapters in its weights, and says what it cannot merge', {
+  ...WHOLE,
+  tags: ['long'],
+}, async () => {
+  const at = await home();
+  for (const name of ['kohya', 'locon'])
+    expect(await at.lehr('import', at.file(`${name}.safetensors`), '--adapter-of', 'sd15')).toMatchObject({
+      code: 0,
     });
-    expect(await at.lehr('check', join(at.folder, 'imported/inked/1'))).toMatchObject({ code: 0 });
-    const refused = async (...args: string[]) => (await at.lehr('prepare', 'sd15', ...args)).stderr;
-    expect(await refused('--merge', 'oil')).toContain('sd15 has no adapter "oil"; it has: kohya, locon.');
-    expect(await refused('--merge', 'kohya:11')).toContain(
-      'expected ADAPTER:SCALE with a scale of -10 to 10',
-    );
-    expect(await refused('--merge', 'kohya', '--merge', 'kohya:2')).toContain('--merge names kohya twice.');
-    expect(await refused('--merge', 'kohya', '--undo')).toContain(
-      '--merge can be used together with --as only',
-    );
-    expect(await refused('--as', 'inked')).toContain('--as is for --merge');
-  },
-);
+  const made = await at.lehr('prepare', 'sd15', '--merge', 'kohya:0.8', '--as', 'inked');
+  expect(made).toMatchObject({ code: 0 });
+  expect(made.stdout).toMatch(/^kohya +0\.8 +\d+$/m);
+  expect(made.stdout).toMatch(/^inked@1 {2}[\d.]+ \wB written, all else is shared with sd15$/m);
+  const [, inked] = parseRegistry(await readFile(at.list, 'utf8')).models;
+  expect(inked).toMatchObject({
+    name: 'inked',
+    adapters: [{ name: 'locon' }],
+    versions: [{ path: './imported/inked/1' }],
+  });
+  expect(await at.lehr('check', join(at.folder, 'imported/inked/1'))).toMatchObject({ code: 0 });
+  const refused = async (...args: string[]) => (await at.lehr('prepare', 'sd15', ...args)).stderr;
+  expect(await refused('--merge', 'oil')).toContain('sd15 has no adapter "oil"; it has: kohya, locon.');
+  expect(await refused('--merge', 'kohya:11')).toContain('expected ADAPTER:SCALE with a scale of -10 to 10');
+  expect(await refused('--merge', 'kohya', '--merge', 'kohya:2')).toContain('--merge names kohya twice.');
+  expect(await refused('--merge', 'kohya', '--undo')).toContain(
+    '--merge can be used together with --as only',
+  );
+  expect(await refused('--as', 'inked')).toContain('--as is for --merge');
+});
 
 test('The commands of docs/models.md that use a LoRA work', WHOLE, async () => {
   const at = await home();

@@ -118,7 +118,9 @@ test('Pictures guide a drawing with Canny made by the worker, with a mask made b
   });
 });
 
-test('A client of the web UI guides demo-diffusion with a unit of ControlNet, as the native API does', async () => {
+test('A client of the web UI guides demo-diffusion with a unit of ControlNet, as the native API does', {
+  tags: ['long'],
+}, async () => {
   const stack = await startStack(server, { LEHR_MODELS: demoModelsFile() });
   await stack.worker({ LEHR_TASKS: 'diffusion' });
   const shape = await sharp({ create: { width: 64, height: 64, channels: 3, background: 'black' } })

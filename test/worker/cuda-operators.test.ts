@@ -72,7 +72,9 @@ const NO_KERNEL = /Could not find an implementation for|Failed to find kernel fo
 
 const openOnCpu = (path: string, bytes: Uint8Array) => onnxRuntime.load({ path, bytes }, CPU);
 
-test('A UNet as wide as that of Stable Diffusion has every operator of CUDA, and the values of the graph as exported', async () => {
+test('A UNet as wide as that of Stable Diffusion has every operator of CUDA, and the values of the graph as exported', {
+  tags: ['long'],
+}, async () => {
   const folder = await tempFolder('cuda');
   const weights = new SharedWeights('float32', 640 * 320 * 9);
   const path = join(folder, 'unet.onnx');

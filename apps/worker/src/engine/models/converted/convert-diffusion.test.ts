@@ -177,7 +177,9 @@ test('A graph whose values overflow in half precision stays as it was, with the 
   expect(await readFile(graphPath(folders.copy, 'unet'))).toEqual(await readFile(path));
 });
 
-test('All attentions of an exported UNet and text encoder are fused in half precision too', async () => {
+test('All attentions of an exported UNet and text encoder are fused in half precision too', {
+  tags: ['long'],
+}, async () => {
   const folder = await tempFolder('half');
   unpackFixture('sd15', folder);
   await convertDiffusion(folder, onnxRuntime, CPU);
