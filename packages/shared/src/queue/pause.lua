@@ -16,7 +16,7 @@ end
 -- Per command; Lua cannot pass many more.
 local AT_ONCE = 1000
 
--- 2 us a job: at most as many as the limit on the jobs of a tenant.
+-- 1.2 us a job: at most as many as the limit on the jobs of a tenant.
 local function release_parked(prefix, tenant)
   local ids = redis.call('ZRANGE', prefix .. ':parked:' .. tenant, 0, -1)
   local due = {}

@@ -27,7 +27,7 @@ local queue_keys = of_queue(
   'wait', 'active', 'prioritized', 'events', 'stalled', 'limiter', 'delayed', 'paused', 'meta', 'pc', 'marker'
 )
 
--- About 30 us each.
+-- About 50 us each.
 local MAX_PARKED = 100
 
 local started = {}
