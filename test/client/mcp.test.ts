@@ -20,6 +20,7 @@ import { type Stack, startStack } from '../support/stack.ts';
 import { tempFolder } from '../support/tiny-models.ts';
 import { LEHR, lehrShell } from './lehr-command.ts';
 
+const { version: VERSION } = JSON.parse(readText('packages/mcp/package.json'));
 const RECORDING = fileURLToPath(new URL('en_circle.wav', SAMPLES));
 const NAMES = ['draw', 'edit', 'transcribe', 'embed', 'submit', 'status', 'cancel', 'models'];
 
@@ -76,6 +77,7 @@ describe.each(['stdio', 'http'] as const)('Over %s', (way) => {
   test('an agent finds the tools, and draws a picture that it sees, hears of on the way, and that others can fetch', async () => {
     const world = await served();
     const client = await connected(way, world);
+    expect(client.getServerVersion()).toMatchObject({ name: 'lehr', version: VERSION });
     const { tools } = await client.listTools();
     expect(tools.map(({ name }) => name)).toEqual(NAMES);
     for (const { name, description } of tools) expect(description, name).toMatch(/\.$/);

@@ -1,4 +1,5 @@
 /** Serves the tools over the Model Context Protocol, to clients of its versions of 2025 and 2026. */
+import { readFileSync } from 'node:fs';
 import type { Lehr } from '@lehr/client';
 import { createMcpHandler, McpServer, type ServerContext } from '@modelcontextprotocol/server';
 import { serveStdio as serve } from '@modelcontextprotocol/server/stdio';
@@ -13,12 +14,15 @@ export interface ServerOptions {
   readonly files?: Files | undefined;
 }
 
+/** That of the package, which a release writes. */
+const { version } = JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8'));
+
 const INSTRUCTIONS =
   'Lehr draws and edits pictures, transcribes recordings and embeds texts on a fleet of GPU workers. A call that takes long returns the id ' +
   'of its job: call `status` with it until the job has ended. `models` lists the models and what they are for.';
 
 function newServer({ lehr, files = { reference: async (source) => source } }: ServerOptions): McpServer {
-  const server = new McpServer({ name: 'lehr', version: '0.1.0' }, { instructions: INSTRUCTIONS });
+  const server = new McpServer({ name: 'lehr', version }, { instructions: INSTRUCTIONS });
   for (const { name, title, description, input, isReadOnly, run } of TOOLS) {
     const annotations = {
       title,
@@ -49,7 +53,7 @@ function progressOf({ mcpReq }: ServerContext): Call['progress'] {
  * hangs up, the call ends; its job does not.
  */
 export async function serveHttp(options: ServerOptions, request: Request, body: unknown): Promise<Response> {
-  // The tools never change, so nobody needs a stream that tells of it and stays open.
+  // The tools never change, so there is nothing to subscribe to; such a stream would stay open.
   const handler = createMcpHandler(() => newServer(options), { maxSubscriptions: 0 });
   return handler.fetch(request, { parsedBody: body });
 }
