@@ -70,13 +70,12 @@ export function createApp(parts: ApiParts, hasOperationsApp = false): Api {
 
   createJobRoute(app, parts);
   listJobsRoute(app, parts);
-  // Before the routes of a job, whose id may be any word.
-  jobActionRoutes(app, parts);
   getJobRoute(app, parts);
   endJobRoutes(app, parts);
   retryJobRoute(app, parts);
   jobEventsRoutes(app, parts);
   jobWebhookRoutes(app, parts);
+  jobActionRoutes(app, parts);
   batchRoutes(app, parts);
   batchEventsRoute(app, parts);
   scheduleRoutes(app, parts);
