@@ -94,7 +94,7 @@ export async function createAction(
   const made = await jobActions.change(facts, {
     set: {
       ...{ id, tenant, key, action, priority, filter, created_at, count, count_is_exact },
-      ...{ status: 'running', cursor: firstCursor(id, filter), page: [], errors: [] },
+      ...{ status: 'running', cursor: firstCursor(id, created_at, filter), page: [], errors: [] },
     },
     audit: { action: 'jobs.action-started', address, changes: { action, priority, filter } },
   });
@@ -108,9 +108,9 @@ export async function createAction(
 }
 
 /** Only jobs that were made before the action are found, so that it ends. */
-function firstCursor(id: string, { created_before }: JobFilter): string {
+function firstCursor(id: string, createdAt: number, { created_before }: JobFilter): string {
   const own = jobIdOfAction(id);
-  if (created_before !== undefined && Date.parse(created_before) < Date.now()) return '';
+  if (created_before !== undefined && Date.parse(created_before) < createdAt) return '';
   return Buffer.from(own).toString('base64url');
 }
 
