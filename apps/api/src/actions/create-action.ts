@@ -14,8 +14,7 @@ import {
 import type { Caller } from '../access/auth/authenticator.ts';
 import { QuotaError } from '../access/quotas.ts';
 import { refusal } from '../base/field-problems.ts';
-import { listFilterOf } from '../jobs/filter.ts';
-import type { JobPages } from '../jobs/job-pages.ts';
+import { type JobPages, listFilterOf } from '../jobs/job-pages.ts';
 import { priorityOf } from '../jobs/submit.ts';
 import { type ActionStore, MAX_OPEN_ACTIONS, type StoredAction } from './action-store.ts';
 

@@ -14,8 +14,7 @@ import {
 } from '@lehr/shared';
 import { Prioritizer } from '@lehr/shared/queue';
 import type { Authenticator, Caller } from '../access/auth/authenticator.ts';
-import { listFilterOf } from '../jobs/filter.ts';
-import type { JobPages } from '../jobs/job-pages.ts';
+import { type JobPages, listFilterOf } from '../jobs/job-pages.ts';
 import { type ActParts, act, applies } from './act.ts';
 import { type ActionStore, AT_END, type StoredAction } from './action-store.ts';
 import { checkMay } from './create-action.ts';

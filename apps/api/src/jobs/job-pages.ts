@@ -3,7 +3,15 @@
  * tenant gets one at a time: they delay other requests by no more than it takes to show a part of a page. After each one the tenant's next
  * one waits in proportion to its bytes, so that reads without end take a small part of the event loop only.
  */
-import { type Clock, isJobId, type Job, type JobId, systemClock, type TenantId } from '@lehr/shared';
+import {
+  type Clock,
+  isJobId,
+  type Job,
+  type JobFilter,
+  type JobId,
+  systemClock,
+  type TenantId,
+} from '@lehr/shared';
 import { JobList, type JobRecord, type ListQuery } from '@lehr/shared/records';
 import type { Keys, Redis } from '@lehr/shared/redis';
 import { refusal } from '../base/field-problems.ts';
@@ -20,6 +28,20 @@ const BYTES_PER_MS = 2 ** 14;
 
 /** About as long as Redis works on such a page at most. */
 const IDS_PAUSE_MS = 10;
+
+/** The filter of requests, as the list takes it. */
+export const listFilterOf = ({
+  created_after,
+  created_before,
+  ...same
+}: JobFilter): Omit<ListQuery, 'limit' | 'cursor'> => ({
+  ...same,
+  after: msOf(created_after),
+  before: msOf(created_before),
+});
+
+const msOf = (time: string | undefined): number | undefined =>
+  time === undefined ? undefined : Date.parse(time);
 
 export class JobPages {
   /** Reads the nodes of listed workflows over the connection of the lists. */

@@ -5,7 +5,7 @@ import { refusal } from '../../base/field-problems.ts';
 import { requires } from '../../http/middleware/auth.ts';
 import { answerJson } from '../../http/middleware/own-headers.ts';
 import { BEARER, problemsWithKey } from '../../http/responses.ts';
-import { listFilterOf } from '../../jobs/filter.ts';
+import { listFilterOf } from '../../jobs/job-pages.ts';
 import type { Api, JobParts } from '../../parts.ts';
 import { SUCCEEDED_JOB } from '../examples.ts';
 import { queryNumber } from '../params.ts';
