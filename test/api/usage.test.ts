@@ -1,6 +1,6 @@
 /** The use of days: who reads what, over which days, summed up by what, as JSON and as a table. */
 import { expect, test } from 'vitest';
-import { csvCell } from '../../apps/api/src/operations/usage-csv.ts';
+import { csvCell } from '../../apps/api/src/operations/usage.ts';
 import {
   type Clock,
   systemClock,

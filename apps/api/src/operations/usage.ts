@@ -159,3 +159,28 @@ const countersOf = (
 const isWanted = (counter: Counter, { key, model }: UsageQuery): boolean =>
   (key === undefined || counter.key === key) &&
   (model === undefined || counter.model === model || counter.model.startsWith(`${model}@`));
+
+const COUNTS = ['jobs', 'succeeded', 'failed', 'canceled', 'expired', 'device_s', 'price'] as const;
+/** A spreadsheet would run a cell that begins so. */
+const FORMULA = /^[=+\-@\t\r]/;
+
+/** The rows for spreadsheets (RFC 4180): a header, and a line for each row. The price is in it when the rows have one, with the currency. */
+export function usageCsv(
+  rows: readonly UsageRow[],
+  by: readonly UsagePart[],
+  { currency, hasPrice }: { readonly currency: string | undefined; readonly hasPrice: boolean },
+): string {
+  const columns = [...by, ...COUNTS.filter((name) => name !== 'price' || hasPrice)];
+  const named = hasPrice && currency !== undefined;
+  const lines = [
+    [...columns, ...(named ? ['currency'] : [])],
+    ...rows.map((row) => [...columns.map((name) => row[name] ?? ''), ...(named ? [currency] : [])]),
+  ];
+  return lines.map((cells) => `${cells.map(csvCell).join(',')}\r\n`).join('');
+}
+
+export function csvCell(value: string | number): string {
+  if (typeof value === 'number') return String(value);
+  const text = FORMULA.test(value) ? `'${value}` : value;
+  return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
+}

@@ -12,8 +12,15 @@ import { refusal } from '../base/field-problems.ts';
 import { requires } from '../http/middleware/auth.ts';
 import { BEARER, problemsWithKey } from '../http/responses.ts';
 import { TenantUseView } from '../operations/tenant-use.ts';
-import { DAY_MS, dateOf, dayNumber, MAX_DAYS, type UsageQuery, UsageView } from '../operations/usage.ts';
-import { usageCsv } from '../operations/usage-csv.ts';
+import {
+  DAY_MS,
+  dateOf,
+  dayNumber,
+  MAX_DAYS,
+  type UsageQuery,
+  UsageView,
+  usageCsv,
+} from '../operations/usage.ts';
 import type { Api, ApiParts } from '../parts.ts';
 
 const date = z.iso.date('must be a day such as 2026-11-29').optional();
