@@ -4,10 +4,11 @@
  * scripts may touch several of them on a Redis Cluster too (one slot: Cluster gives no scale-out here).
  */
 
-import type { BatchId, FileId, JobId, TenantId, WorkerId } from '../base/ids.ts';
+import type { FileId, JobId, TenantId, WorkerId } from '../base/ids.ts';
 import type { JobState, PriorityClass } from '../contracts/job.ts';
+import { type KeptKeys, keptKeys } from './kept-keys.ts';
 
-export interface Keys {
+export interface Keys extends KeptKeys {
   /** Also BullMQ's key prefix. */
   readonly prefix: string;
   record(id: JobId): string;
@@ -73,23 +74,6 @@ export interface Keys {
   webUiJobs(keyId: string): string;
   /** The model that an API key has chosen in that dialect. */
   webUiModel(keyId: string): string;
-  /** A batch: its facts, its counters, and its slices that are not collected. */
-  batch(id: BatchId): string;
-  /** Ids of batches that have not ended, by when a process works on them next. */
-  readonly batchesDue: string;
-  /** Ids of a tenant's batches, in order of id; and of those that have not ended. */
-  batchesOf(tenant: TenantId): string;
-  openBatchesOf(tenant: TenantId): string;
-  /** A schedule; the last runs of it, newest first; ids of those that make jobs, by when they are due; ids of a tenant's. */
-  schedule(id: string): string;
-  scheduleRuns(id: string): string;
-  readonly schedulesDue: string;
-  schedulesOf(tenant: TenantId): string;
-  /** An action on many jobs; ids of those that have not ended, by when a process works on them next; a tenant's, all and unended. */
-  jobAction(id: string): string;
-  readonly jobActionsDue: string;
-  jobActionsOf(tenant: TenantId): string;
-  openJobActionsOf(tenant: TenantId): string;
   /** Facts about an uploaded file. */
   file(tenant: TenantId, id: FileId): string;
   /** Ids of a tenant's files with a purpose, or with this one, by when they were made. */
@@ -220,9 +204,7 @@ export function keysOf(namespace: string): Keys {
     fair: (queue) => `${prefix}:fair:${queue}`,
     fairTags: (queue, priority) => `${prefix}:fair:${queue}:${priority}`,
     ...requestKeys(prefix),
-    ...batchKeys(prefix),
-    ...scheduleKeys(prefix),
-    ...actionKeys(prefix),
+    ...keptKeys(prefix),
     ...fileKeys(prefix),
     apiKey: (id) => `${prefix}:key:${id}`,
     apiKeys: `${prefix}:keys`,
@@ -264,13 +246,6 @@ const fileKeys = (prefix: string): Pick<Keys, 'file' | 'filesOf' | 'stored' | 's
   storage: (tenant) => `${prefix}:storage:${tenant}`,
 });
 
-const batchKeys = (prefix: string): Pick<Keys, 'batch' | 'batchesDue' | 'batchesOf' | 'openBatchesOf'> => ({
-  batch: (id) => `${prefix}:batch:${id}`,
-  batchesDue: `${prefix}:batches-due`,
-  batchesOf: (tenant) => `${prefix}:batches-of:${tenant}`,
-  openBatchesOf: (tenant) => `${prefix}:batches-open:${tenant}`,
-});
-
 type JobKeys = Pick<
   Keys,
   | 'record'
@@ -301,24 +276,6 @@ const jobKeys = (prefix: string): JobKeys => ({
   endedOf: (tenant, state) => `${prefix}:jobs:${tenant}:${state}`,
   labelledOf: (tenant, digest) => `${prefix}:labelled:${tenant}:${digest}`,
   failed: `${prefix}:failed`,
-});
-
-const scheduleKeys = (
-  prefix: string,
-): Pick<Keys, 'schedule' | 'scheduleRuns' | 'schedulesDue' | 'schedulesOf'> => ({
-  schedule: (id) => `${prefix}:schedule:${id}`,
-  scheduleRuns: (id) => `${prefix}:schedule-runs:${id}`,
-  schedulesDue: `${prefix}:schedules-due`,
-  schedulesOf: (tenant) => `${prefix}:schedules-of:${tenant}`,
-});
-
-const actionKeys = (
-  prefix: string,
-): Pick<Keys, 'jobAction' | 'jobActionsDue' | 'jobActionsOf' | 'openJobActionsOf'> => ({
-  jobAction: (id) => `${prefix}:job-action:${id}`,
-  jobActionsDue: `${prefix}:job-actions-due`,
-  jobActionsOf: (tenant) => `${prefix}:job-actions-of:${tenant}`,
-  openJobActionsOf: (tenant) => `${prefix}:job-actions-open:${tenant}`,
 });
 
 type RequestKeys = Pick<
