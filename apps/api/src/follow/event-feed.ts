@@ -166,17 +166,23 @@ export class EventFeeds {
     try {
       while (!this.#stopped && !disconnected.aborted) {
         const found = await read().catch((error) => {
-          if (isRedisOutage(error)) return 'nothing' as const;
+          if (isRedisOutage(error)) return 'lost' as const;
           throw error;
         });
         if (!found) return;
-        const text = found === 'nothing' ? sent : JSON.stringify(found.item);
-        const isNew = text !== sent;
-        if (isNew && found !== 'nothing') yield found.item;
-        else if (clock.monotonic() - sentAt >= PING_MS) yield 'ping';
-        if (isNew || clock.monotonic() - sentAt >= PING_MS) sentAt = clock.monotonic();
-        sent = text;
-        if (found !== 'nothing' && found.isEnd) return;
+        if (found !== 'lost') {
+          const text = JSON.stringify(found.item);
+          if (text !== sent) {
+            yield found.item;
+            sent = text;
+            sentAt = clock.monotonic();
+          }
+          if (found.isEnd) return;
+        }
+        if (clock.monotonic() - sentAt >= PING_MS) {
+          yield 'ping';
+          sentAt = clock.monotonic();
+        }
         if (!this.#stopped && !disconnected.aborted) await wakeUp.wait(POLL_MS);
       }
     } finally {
