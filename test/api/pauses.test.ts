@@ -40,7 +40,7 @@ test('An administrator pauses and resumes a model, the queues show it, and the a
   const queues = async () => (await (await world.ask('GET', '/v1/queues')).json()) as QueueList;
   expect((await queues()).data).toMatchObject([{ waiting: 2, paused: true, wait_ms: null }]);
   const { data: jobs } = (await (await world.ask('GET', '/v1/jobs')).json()) as JobList;
-  expect(jobs[0].queue).toEqual({ position: 2, eta_ms: null });
+  expect(jobs[0]).toMatchObject({ queue: { position: 2, eta_ms: null }, waits_for: 'model' });
   expect((await queues()).models.filter(({ paused }) => paused).map(({ model }) => model)).toEqual([
     `${MODEL}@1`,
   ]);

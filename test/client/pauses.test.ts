@@ -38,3 +38,11 @@ test('The commands of docs/pauses.md pause and resume a model, everything and a 
   );
   expect(await api.parts.pauses.list()).toEqual([]);
 });
+
+test('lehr jobs says that an operator has paused the model that a job waits for', async () => {
+  const api = await servedApi(server.url);
+  await api.ask('PUT', '/v1/pauses/tiny', {});
+  const { id } = await api.post();
+  const { run } = await lehrShell({ LEHR_URL: api.url, LEHR_API_KEY: api.key });
+  expect(await run(`lehr jobs ${id}`)).toContain(`${id} queued: an operator has paused its model\n`);
+});

@@ -2,12 +2,19 @@
 import type { Job } from '@lehr/client';
 import { durationText, plain, tableOf } from './table.ts';
 
+const WAITS_FOR: Readonly<Record<NonNullable<Job['waits_for']>, string>> = {
+  concurrency: 'enough jobs of its concurrency key run',
+  tenant: 'an operator has paused your jobs',
+  model: 'an operator has paused its model',
+};
+
 /** The state of a job in one line. */
-export function stateText({ status, run_at, queue, progress, metrics, error }: Job): string {
+export function stateText({ status, run_at, queue, waits_for, progress, metrics, error }: Job): string {
   switch (status) {
     case 'scheduled':
       return `scheduled for ${run_at?.replace(/\.\d+Z$/, 'Z')}`;
     case 'queued': {
+      if (waits_for !== undefined) return `queued: ${WAITS_FOR[waits_for]}`;
       const eta = queue?.eta_ms == null ? '' : `, done in about ${durationText(queue.eta_ms)}`;
       return queue ? `queued at position ${queue.position}${eta}` : 'queued';
     }

@@ -25,64 +25,6 @@ export interface paths {
         readonly patch?: never;
         readonly trace?: never;
     };
-    readonly "/v1/job-actions": {
-        readonly parameters: {
-            readonly query?: never;
-            readonly header?: never;
-            readonly path?: never;
-            readonly cookie?: never;
-        };
-        /** List your actions on jobs, newest first */
-        readonly get: operations["listJobActions"];
-        readonly put?: never;
-        /**
-         * Cancel, retry, delete or prioritize all jobs that match a filter
-         * @description Covers the jobs that were made before the request, page by page, while others have their turn. With `dry_run` it only counts them. Needs the scope that the same for one job needs: `cancel` for cancel and delete, `submit` for retry and prioritize. Retries count against the limits of the key: the action waits until there is room.
-         */
-        readonly post: operations["createJobAction"];
-        readonly delete?: never;
-        readonly options?: never;
-        readonly head?: never;
-        readonly patch?: never;
-        readonly trace?: never;
-    };
-    readonly "/v1/job-actions/{id}": {
-        readonly parameters: {
-            readonly query?: never;
-            readonly header?: never;
-            readonly path?: never;
-            readonly cookie?: never;
-        };
-        /** Get an action on jobs with its progress */
-        readonly get: operations["getJobAction"];
-        readonly put?: never;
-        readonly post?: never;
-        readonly delete?: never;
-        readonly options?: never;
-        readonly head?: never;
-        readonly patch?: never;
-        readonly trace?: never;
-    };
-    readonly "/v1/job-actions/{id}/cancel": {
-        readonly parameters: {
-            readonly query?: never;
-            readonly header?: never;
-            readonly path?: never;
-            readonly cookie?: never;
-        };
-        readonly get?: never;
-        readonly put?: never;
-        /**
-         * Cancel an action on jobs
-         * @description What it has done stays done. Takes no body.
-         */
-        readonly post: operations["cancelJobAction"];
-        readonly delete?: never;
-        readonly options?: never;
-        readonly head?: never;
-        readonly patch?: never;
-        readonly trace?: never;
-    };
     readonly "/v1/jobs/{id}": {
         readonly parameters: {
             readonly query?: never;
@@ -261,6 +203,64 @@ export interface paths {
          * @description Sends it at once with the same id and bytes and counts its attempts from zero, also to a receiver that was closed. Takes no body.
          */
         readonly post: operations["redeliverBatchWebhook"];
+        readonly delete?: never;
+        readonly options?: never;
+        readonly head?: never;
+        readonly patch?: never;
+        readonly trace?: never;
+    };
+    readonly "/v1/job-actions": {
+        readonly parameters: {
+            readonly query?: never;
+            readonly header?: never;
+            readonly path?: never;
+            readonly cookie?: never;
+        };
+        /** List your actions on jobs, newest first */
+        readonly get: operations["listJobActions"];
+        readonly put?: never;
+        /**
+         * Cancel, retry, delete or prioritize all jobs that match a filter
+         * @description Covers the jobs that were made before the request, page by page, while others have their turn. With `dry_run` it only counts them. Needs the scope that the same for one job needs: `cancel` for cancel and delete, `submit` for retry and prioritize. Retries count against the limits of the key: the action waits until there is room.
+         */
+        readonly post: operations["createJobAction"];
+        readonly delete?: never;
+        readonly options?: never;
+        readonly head?: never;
+        readonly patch?: never;
+        readonly trace?: never;
+    };
+    readonly "/v1/job-actions/{id}": {
+        readonly parameters: {
+            readonly query?: never;
+            readonly header?: never;
+            readonly path?: never;
+            readonly cookie?: never;
+        };
+        /** Get an action on jobs with its progress */
+        readonly get: operations["getJobAction"];
+        readonly put?: never;
+        readonly post?: never;
+        readonly delete?: never;
+        readonly options?: never;
+        readonly head?: never;
+        readonly patch?: never;
+        readonly trace?: never;
+    };
+    readonly "/v1/job-actions/{id}/cancel": {
+        readonly parameters: {
+            readonly query?: never;
+            readonly header?: never;
+            readonly path?: never;
+            readonly cookie?: never;
+        };
+        readonly get?: never;
+        readonly put?: never;
+        /**
+         * Cancel an action on jobs
+         * @description What it has done stays done. Takes no body.
+         */
+        readonly post: operations["cancelJobAction"];
         readonly delete?: never;
         readonly options?: never;
         readonly head?: never;
@@ -999,10 +999,10 @@ export interface components {
                 readonly run_at?: string | undefined;
                 readonly concurrency?: components["schemas"]["Concurrency"] | undefined;
                 /**
-                 * @description Of a `queued` job that has no place in its queue: enough jobs of its `concurrency` key run, or its tenant is paused.
+                 * @description Why a `queued` job does not get its turn: enough jobs of its `concurrency` key run, or an operator has paused its tenant or its model. In the first two cases it has no place in its queue.
                  * @enum {string}
                  */
-                readonly waits_for?: ("concurrency" | "tenant") | undefined;
+                readonly waits_for?: ("concurrency" | "tenant" | "model") | undefined;
                 /** @description While the job waits: its place in line, and the estimated ms until it is done, if a worker serves it or starts and its model is not paused. */
                 readonly queue: {
                     readonly position: number;
@@ -1385,10 +1385,10 @@ export interface components {
             readonly run_at?: string | undefined;
             readonly concurrency?: components["schemas"]["Concurrency"] | undefined;
             /**
-             * @description Of a `queued` job that has no place in its queue: enough jobs of its `concurrency` key run, or its tenant is paused.
+             * @description Why a `queued` job does not get its turn: enough jobs of its `concurrency` key run, or an operator has paused its tenant or its model. In the first two cases it has no place in its queue.
              * @enum {string}
              */
-            readonly waits_for?: ("concurrency" | "tenant") | undefined;
+            readonly waits_for?: ("concurrency" | "tenant" | "model") | undefined;
             /** @description While the job waits: its place in line, and the estimated ms until it is done, if a worker serves it or starts and its model is not paused. */
             readonly queue: {
                 readonly position: number;
@@ -2112,118 +2112,6 @@ export interface components {
             readonly next_cursor: string | null;
             readonly has_more: boolean;
         };
-        readonly JobActionCount: {
-            /** @enum {string} */
-            readonly object: "job_action_count";
-            /** @description How many jobs matched when the request was made. */
-            readonly count: number;
-            /** @description False: at least so many, counting took too long. */
-            readonly count_is_exact: boolean;
-        };
-        readonly JobAction: {
-            readonly id: string;
-            /** @enum {string} */
-            readonly object: "job_action";
-            /**
-             * @description A job in a state that the action does not apply to is skipped: `cancel` is for jobs that have not ended, `retry` and `delete` for those that have, `prioritize` for those that wait. Workflows are neither retried nor given a priority.
-             * @enum {string}
-             */
-            readonly action: "cancel" | "retry" | "delete" | "prioritize";
-            /** @enum {string|null} */
-            readonly priority: "interactive" | "standard" | "bulk" | null;
-            readonly filter: components["schemas"]["JobFilter"];
-            /**
-             * @description `failed`: the key that asked for it is no longer valid, or may not do it any more.
-             * @enum {string}
-             */
-            readonly status: "running" | "canceling" | "completed" | "canceled" | "failed";
-            /**
-             * Format: date-time
-             * @description Jobs that were made later are not touched.
-             */
-            readonly created_at: string;
-            /** Format: date-time */
-            readonly ended_at: string | null;
-            /** @description How many jobs matched when the request was made. */
-            readonly count: number;
-            /** @description False: at least so many, counting took too long. */
-            readonly count_is_exact: boolean;
-            /** @description Jobs that were found so far. */
-            readonly matched: number;
-            readonly done: number;
-            /** @description In a state that the action does not apply to. */
-            readonly skipped: number;
-            readonly failed: number;
-            /** @description Of those that failed, by code. */
-            readonly errors: readonly {
-                /** @enum {string} */
-                readonly code: "invalid-request" | "unauthenticated" | "forbidden" | "not-found" | "model-not-found" | "method-not-allowed" | "too-slow" | "conflict" | "gone" | "too-large" | "unsupported-media" | "invalid-input" | "idempotency-mismatch" | "rate-limited" | "overloaded" | "unavailable" | "hold-expired" | "internal" | "engine-crashed" | "engine-failed" | "numeric-error" | "out-of-memory" | "model-unavailable" | "storage-failed" | "attempts-exhausted" | "run-too-long" | "deadline-exceeded" | "invalid-audio" | "unsafe-picture" | "node-failed";
-                /** @description Jobs that failed with this code. */
-                readonly count: number;
-                /** @description The first one. */
-                readonly job: string;
-                /** @description What was wrong with that one. */
-                readonly detail: string;
-            }[];
-        };
-        /** @description As in `GET /v1/jobs`. A job matches that has all of it. */
-        readonly JobFilter: {
-            /** @enum {string} */
-            readonly status?: ("scheduled" | "queued" | "running" | "succeeded" | "failed" | "canceled" | "expired") | undefined;
-            /** @enum {string} */
-            readonly type?: ("text-to-image" | "speech-to-text" | "speech-to-image" | "text-embedding" | "text-classification" | "fill-mask" | "token-classification" | "picture-transform" | "workflow") | undefined;
-            /** @description `name` or `name@version`. */
-            readonly model?: string | undefined;
-            /**
-             * @description Of a failed job: its error has this code.
-             * @enum {string}
-             */
-            readonly error_code?: ("invalid-request" | "unauthenticated" | "forbidden" | "not-found" | "model-not-found" | "method-not-allowed" | "too-slow" | "conflict" | "gone" | "too-large" | "unsupported-media" | "invalid-input" | "idempotency-mismatch" | "rate-limited" | "overloaded" | "unavailable" | "hold-expired" | "internal" | "engine-crashed" | "engine-failed" | "numeric-error" | "out-of-memory" | "model-unavailable" | "storage-failed" | "attempts-exhausted" | "run-too-long" | "deadline-exceeded" | "invalid-audio" | "unsafe-picture" | "node-failed") | undefined;
-            /**
-             * Format: date-time
-             * @description Made at this time or later.
-             */
-            readonly created_after?: string | undefined;
-            /**
-             * Format: date-time
-             * @description Made before this time.
-             */
-            readonly created_before?: string | undefined;
-            /** @description Words of the job: its text, that of a node, its texts or its transcript contain this. The letters a to z are found in any case. */
-            readonly text?: string | undefined;
-            /** @description Labels of the job with their values. With several, the job has all of them. */
-            readonly metadata?: {
-                readonly [key: string]: string;
-            } | undefined;
-        };
-        readonly JobActionRequest: {
-            /**
-             * @description A job in a state that the action does not apply to is skipped: `cancel` is for jobs that have not ended, `retry` and `delete` for those that have, `prioritize` for those that wait. Workflows are neither retried nor given a priority.
-             * @enum {string}
-             */
-            readonly action: "cancel" | "retry" | "delete" | "prioritize";
-            /**
-             * @description Of `prioritize`, and only of it: the new one.
-             * @enum {string}
-             */
-            readonly priority?: ("interactive" | "standard" | "bulk") | undefined;
-            readonly filter: components["schemas"]["JobFilter"];
-            /**
-             * @description Required with a filter that every job matches.
-             * @enum {boolean}
-             */
-            readonly all?: true | undefined;
-            /**
-             * @description Only counts the jobs that match.
-             * @default false
-             */
-            readonly dry_run?: boolean | undefined;
-            /** @description Whose jobs. Another tenant than that of the key needs the scope `admin`. */
-            readonly tenant?: string | undefined;
-        };
-        readonly JobActionList: {
-            readonly data: readonly components["schemas"]["JobAction"][];
-        };
         readonly JobEvent: {
             /** @enum {string} */
             readonly type: "job.scheduled";
@@ -2356,6 +2244,118 @@ export interface components {
             readonly answer: string;
             /** @description Why there was no answer. */
             readonly error: string | null;
+        };
+        readonly JobActionCount: {
+            /** @enum {string} */
+            readonly object: "job_action_count";
+            /** @description How many jobs matched when the request was made. */
+            readonly count: number;
+            /** @description False: at least so many, counting took too long. */
+            readonly count_is_exact: boolean;
+        };
+        readonly JobAction: {
+            readonly id: string;
+            /** @enum {string} */
+            readonly object: "job_action";
+            /**
+             * @description A job in a state that the action does not apply to is skipped: `cancel` is for jobs that have not ended, `retry` and `delete` for those that have, `prioritize` for those that wait. Workflows are neither retried nor given a priority.
+             * @enum {string}
+             */
+            readonly action: "cancel" | "retry" | "delete" | "prioritize";
+            /** @enum {string|null} */
+            readonly priority: "interactive" | "standard" | "bulk" | null;
+            readonly filter: components["schemas"]["JobFilter"];
+            /**
+             * @description `failed`: the key that asked for it is no longer valid, or may not do it any more.
+             * @enum {string}
+             */
+            readonly status: "running" | "canceling" | "completed" | "canceled" | "failed";
+            /**
+             * Format: date-time
+             * @description Jobs that were made later are not touched.
+             */
+            readonly created_at: string;
+            /** Format: date-time */
+            readonly ended_at: string | null;
+            /** @description How many jobs matched when the request was made. */
+            readonly count: number;
+            /** @description False: at least so many, counting took too long. */
+            readonly count_is_exact: boolean;
+            /** @description Jobs that were found so far. */
+            readonly matched: number;
+            readonly done: number;
+            /** @description In a state that the action does not apply to. */
+            readonly skipped: number;
+            readonly failed: number;
+            /** @description Of those that failed, by code. */
+            readonly errors: readonly {
+                /** @enum {string} */
+                readonly code: "invalid-request" | "unauthenticated" | "forbidden" | "not-found" | "model-not-found" | "method-not-allowed" | "too-slow" | "conflict" | "gone" | "too-large" | "unsupported-media" | "invalid-input" | "idempotency-mismatch" | "rate-limited" | "overloaded" | "unavailable" | "hold-expired" | "internal" | "engine-crashed" | "engine-failed" | "numeric-error" | "out-of-memory" | "model-unavailable" | "storage-failed" | "attempts-exhausted" | "run-too-long" | "deadline-exceeded" | "invalid-audio" | "unsafe-picture" | "node-failed";
+                /** @description Jobs that failed with this code. */
+                readonly count: number;
+                /** @description The first one. */
+                readonly job: string;
+                /** @description What was wrong with that one. */
+                readonly detail: string;
+            }[];
+        };
+        /** @description As in `GET /v1/jobs`. A job matches that has all of it. */
+        readonly JobFilter: {
+            /** @enum {string} */
+            readonly status?: ("scheduled" | "queued" | "running" | "succeeded" | "failed" | "canceled" | "expired") | undefined;
+            /** @enum {string} */
+            readonly type?: ("text-to-image" | "speech-to-text" | "speech-to-image" | "text-embedding" | "text-classification" | "fill-mask" | "token-classification" | "picture-transform" | "workflow") | undefined;
+            /** @description `name` or `name@version`. */
+            readonly model?: string | undefined;
+            /**
+             * @description Of a failed job: its error has this code.
+             * @enum {string}
+             */
+            readonly error_code?: ("invalid-request" | "unauthenticated" | "forbidden" | "not-found" | "model-not-found" | "method-not-allowed" | "too-slow" | "conflict" | "gone" | "too-large" | "unsupported-media" | "invalid-input" | "idempotency-mismatch" | "rate-limited" | "overloaded" | "unavailable" | "hold-expired" | "internal" | "engine-crashed" | "engine-failed" | "numeric-error" | "out-of-memory" | "model-unavailable" | "storage-failed" | "attempts-exhausted" | "run-too-long" | "deadline-exceeded" | "invalid-audio" | "unsafe-picture" | "node-failed") | undefined;
+            /**
+             * Format: date-time
+             * @description Made at this time or later.
+             */
+            readonly created_after?: string | undefined;
+            /**
+             * Format: date-time
+             * @description Made before this time.
+             */
+            readonly created_before?: string | undefined;
+            /** @description Words of the job: its text, that of a node, its texts or its transcript contain this. The letters a to z are found in any case. */
+            readonly text?: string | undefined;
+            /** @description Labels of the job with their values. With several, the job has all of them. */
+            readonly metadata?: {
+                readonly [key: string]: string;
+            } | undefined;
+        };
+        readonly JobActionRequest: {
+            /**
+             * @description A job in a state that the action does not apply to is skipped: `cancel` is for jobs that have not ended, `retry` and `delete` for those that have, `prioritize` for those that wait. Workflows are neither retried nor given a priority.
+             * @enum {string}
+             */
+            readonly action: "cancel" | "retry" | "delete" | "prioritize";
+            /**
+             * @description Of `prioritize`, and only of it: the new one.
+             * @enum {string}
+             */
+            readonly priority?: ("interactive" | "standard" | "bulk") | undefined;
+            readonly filter: components["schemas"]["JobFilter"];
+            /**
+             * @description Required with a filter that every job matches.
+             * @enum {boolean}
+             */
+            readonly all?: true | undefined;
+            /**
+             * @description Only counts the jobs that match.
+             * @default false
+             */
+            readonly dry_run?: boolean | undefined;
+            /** @description Whose jobs. Another tenant than that of the key needs the scope `admin`. */
+            readonly tenant?: string | undefined;
+        };
+        readonly JobActionList: {
+            readonly data: readonly components["schemas"]["JobAction"][];
         };
         readonly BatchEstimate: {
             /** @enum {string} */
@@ -3889,357 +3889,6 @@ export interface operations {
             };
         };
     };
-    readonly listJobActions: {
-        readonly parameters: {
-            readonly query?: never;
-            readonly header?: never;
-            readonly path?: never;
-            readonly cookie?: never;
-        };
-        readonly requestBody?: never;
-        readonly responses: {
-            /** @description The last hundred, of those that are still kept. */
-            readonly 200: {
-                headers: {
-                    readonly [name: string]: unknown;
-                };
-                content: {
-                    readonly "application/json": components["schemas"]["JobActionList"];
-                };
-            };
-            /** @description Invalid request (`invalid-request`) */
-            readonly 400: {
-                headers: {
-                    readonly [name: string]: unknown;
-                };
-                content: {
-                    readonly "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Not authenticated (`unauthenticated`) */
-            readonly 401: {
-                headers: {
-                    readonly [name: string]: unknown;
-                };
-                content: {
-                    readonly "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Not allowed (`forbidden`) */
-            readonly 403: {
-                headers: {
-                    readonly [name: string]: unknown;
-                };
-                content: {
-                    readonly "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Internal error (`internal`) */
-            readonly 500: {
-                headers: {
-                    readonly [name: string]: unknown;
-                };
-                content: {
-                    readonly "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Temporarily unavailable (`unavailable`) */
-            readonly 503: {
-                headers: {
-                    readonly [name: string]: unknown;
-                };
-                content: {
-                    readonly "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-        };
-    };
-    readonly createJobAction: {
-        readonly parameters: {
-            readonly query?: never;
-            readonly header?: never;
-            readonly path?: never;
-            readonly cookie?: never;
-        };
-        readonly requestBody: {
-            readonly content: {
-                readonly "application/json": components["schemas"]["JobActionRequest"];
-            };
-        };
-        readonly responses: {
-            /** @description With `dry_run`: how many jobs match. */
-            readonly 200: {
-                headers: {
-                    readonly [name: string]: unknown;
-                };
-                content: {
-                    readonly "application/json": components["schemas"]["JobActionCount"];
-                };
-            };
-            /** @description The action has begun. */
-            readonly 202: {
-                headers: {
-                    readonly [name: string]: unknown;
-                };
-                content: {
-                    readonly "application/json": components["schemas"]["JobAction"];
-                };
-            };
-            /** @description Invalid request (`invalid-request`) */
-            readonly 400: {
-                headers: {
-                    readonly [name: string]: unknown;
-                };
-                content: {
-                    readonly "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Not authenticated (`unauthenticated`) */
-            readonly 401: {
-                headers: {
-                    readonly [name: string]: unknown;
-                };
-                content: {
-                    readonly "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Not allowed (`forbidden`) */
-            readonly 403: {
-                headers: {
-                    readonly [name: string]: unknown;
-                };
-                content: {
-                    readonly "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Upload too slow (`too-slow`) */
-            readonly 408: {
-                headers: {
-                    readonly [name: string]: unknown;
-                };
-                content: {
-                    readonly "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Too large (`too-large`) */
-            readonly 413: {
-                headers: {
-                    readonly [name: string]: unknown;
-                };
-                content: {
-                    readonly "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Unsupported media type (`unsupported-media`) */
-            readonly 415: {
-                headers: {
-                    readonly [name: string]: unknown;
-                };
-                content: {
-                    readonly "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Invalid input (`invalid-input`) */
-            readonly 422: {
-                headers: {
-                    readonly [name: string]: unknown;
-                };
-                content: {
-                    readonly "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Too many requests (`rate-limited`) */
-            readonly 429: {
-                headers: {
-                    readonly [name: string]: unknown;
-                };
-                content: {
-                    readonly "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Internal error (`internal`) */
-            readonly 500: {
-                headers: {
-                    readonly [name: string]: unknown;
-                };
-                content: {
-                    readonly "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Overloaded (`overloaded`), Temporarily unavailable (`unavailable`) */
-            readonly 503: {
-                headers: {
-                    readonly [name: string]: unknown;
-                };
-                content: {
-                    readonly "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-        };
-    };
-    readonly getJobAction: {
-        readonly parameters: {
-            readonly query?: never;
-            readonly header?: never;
-            readonly path: {
-                /** @description The id of the action. */
-                readonly id: string;
-            };
-            readonly cookie?: never;
-        };
-        readonly requestBody?: never;
-        readonly responses: {
-            /** @description The action. */
-            readonly 200: {
-                headers: {
-                    readonly [name: string]: unknown;
-                };
-                content: {
-                    readonly "application/json": components["schemas"]["JobAction"];
-                };
-            };
-            /** @description Invalid request (`invalid-request`) */
-            readonly 400: {
-                headers: {
-                    readonly [name: string]: unknown;
-                };
-                content: {
-                    readonly "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Not authenticated (`unauthenticated`) */
-            readonly 401: {
-                headers: {
-                    readonly [name: string]: unknown;
-                };
-                content: {
-                    readonly "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Not allowed (`forbidden`) */
-            readonly 403: {
-                headers: {
-                    readonly [name: string]: unknown;
-                };
-                content: {
-                    readonly "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Not found (`not-found`) */
-            readonly 404: {
-                headers: {
-                    readonly [name: string]: unknown;
-                };
-                content: {
-                    readonly "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Internal error (`internal`) */
-            readonly 500: {
-                headers: {
-                    readonly [name: string]: unknown;
-                };
-                content: {
-                    readonly "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Temporarily unavailable (`unavailable`) */
-            readonly 503: {
-                headers: {
-                    readonly [name: string]: unknown;
-                };
-                content: {
-                    readonly "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-        };
-    };
-    readonly cancelJobAction: {
-        readonly parameters: {
-            readonly query?: never;
-            readonly header?: never;
-            readonly path: {
-                /** @description The id of the action. */
-                readonly id: string;
-            };
-            readonly cookie?: never;
-        };
-        readonly requestBody?: never;
-        readonly responses: {
-            /** @description It ends soon, or had ended. */
-            readonly 200: {
-                headers: {
-                    readonly [name: string]: unknown;
-                };
-                content: {
-                    readonly "application/json": components["schemas"]["JobAction"];
-                };
-            };
-            /** @description Invalid request (`invalid-request`) */
-            readonly 400: {
-                headers: {
-                    readonly [name: string]: unknown;
-                };
-                content: {
-                    readonly "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Not authenticated (`unauthenticated`) */
-            readonly 401: {
-                headers: {
-                    readonly [name: string]: unknown;
-                };
-                content: {
-                    readonly "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Not allowed (`forbidden`) */
-            readonly 403: {
-                headers: {
-                    readonly [name: string]: unknown;
-                };
-                content: {
-                    readonly "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Not found (`not-found`) */
-            readonly 404: {
-                headers: {
-                    readonly [name: string]: unknown;
-                };
-                content: {
-                    readonly "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Too large (`too-large`) */
-            readonly 413: {
-                headers: {
-                    readonly [name: string]: unknown;
-                };
-                content: {
-                    readonly "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Internal error (`internal`) */
-            readonly 500: {
-                headers: {
-                    readonly [name: string]: unknown;
-                };
-                content: {
-                    readonly "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Temporarily unavailable (`unavailable`) */
-            readonly 503: {
-                headers: {
-                    readonly [name: string]: unknown;
-                };
-                content: {
-                    readonly "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-        };
-    };
     readonly getJob: {
         readonly parameters: {
             readonly query?: {
@@ -5164,6 +4813,357 @@ export interface operations {
             };
             /** @description Conflict (`conflict`) */
             readonly 409: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too large (`too-large`) */
+            readonly 413: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Internal error (`internal`) */
+            readonly 500: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Temporarily unavailable (`unavailable`) */
+            readonly 503: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    readonly listJobActions: {
+        readonly parameters: {
+            readonly query?: never;
+            readonly header?: never;
+            readonly path?: never;
+            readonly cookie?: never;
+        };
+        readonly requestBody?: never;
+        readonly responses: {
+            /** @description The last hundred, of those that are still kept. */
+            readonly 200: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/json": components["schemas"]["JobActionList"];
+                };
+            };
+            /** @description Invalid request (`invalid-request`) */
+            readonly 400: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not authenticated (`unauthenticated`) */
+            readonly 401: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not allowed (`forbidden`) */
+            readonly 403: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Internal error (`internal`) */
+            readonly 500: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Temporarily unavailable (`unavailable`) */
+            readonly 503: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    readonly createJobAction: {
+        readonly parameters: {
+            readonly query?: never;
+            readonly header?: never;
+            readonly path?: never;
+            readonly cookie?: never;
+        };
+        readonly requestBody: {
+            readonly content: {
+                readonly "application/json": components["schemas"]["JobActionRequest"];
+            };
+        };
+        readonly responses: {
+            /** @description With `dry_run`: how many jobs match. */
+            readonly 200: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/json": components["schemas"]["JobActionCount"];
+                };
+            };
+            /** @description The action has begun. */
+            readonly 202: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/json": components["schemas"]["JobAction"];
+                };
+            };
+            /** @description Invalid request (`invalid-request`) */
+            readonly 400: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not authenticated (`unauthenticated`) */
+            readonly 401: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not allowed (`forbidden`) */
+            readonly 403: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Upload too slow (`too-slow`) */
+            readonly 408: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too large (`too-large`) */
+            readonly 413: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unsupported media type (`unsupported-media`) */
+            readonly 415: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Invalid input (`invalid-input`) */
+            readonly 422: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too many requests (`rate-limited`) */
+            readonly 429: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Internal error (`internal`) */
+            readonly 500: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Overloaded (`overloaded`), Temporarily unavailable (`unavailable`) */
+            readonly 503: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    readonly getJobAction: {
+        readonly parameters: {
+            readonly query?: never;
+            readonly header?: never;
+            readonly path: {
+                /** @description The id of the action. */
+                readonly id: string;
+            };
+            readonly cookie?: never;
+        };
+        readonly requestBody?: never;
+        readonly responses: {
+            /** @description The action. */
+            readonly 200: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/json": components["schemas"]["JobAction"];
+                };
+            };
+            /** @description Invalid request (`invalid-request`) */
+            readonly 400: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not authenticated (`unauthenticated`) */
+            readonly 401: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not allowed (`forbidden`) */
+            readonly 403: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found (`not-found`) */
+            readonly 404: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Internal error (`internal`) */
+            readonly 500: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Temporarily unavailable (`unavailable`) */
+            readonly 503: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    readonly cancelJobAction: {
+        readonly parameters: {
+            readonly query?: never;
+            readonly header?: never;
+            readonly path: {
+                /** @description The id of the action. */
+                readonly id: string;
+            };
+            readonly cookie?: never;
+        };
+        readonly requestBody?: never;
+        readonly responses: {
+            /** @description It ends soon, or had ended. */
+            readonly 200: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/json": components["schemas"]["JobAction"];
+                };
+            };
+            /** @description Invalid request (`invalid-request`) */
+            readonly 400: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not authenticated (`unauthenticated`) */
+            readonly 401: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not allowed (`forbidden`) */
+            readonly 403: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found (`not-found`) */
+            readonly 404: {
                 headers: {
                     readonly [name: string]: unknown;
                 };

@@ -52,7 +52,8 @@ export async function jobResult(job: Job, lehr: Lehr, signal: AbortSignal): Prom
 function stateOf({ status, progress, queue, waits_for, run_at }: Job): string {
   if (status === 'scheduled') return `scheduled for ${run_at}`;
   if (status === 'running') return `running, ${Math.floor((progress?.fraction ?? 0) * 100)} % done`;
-  if (waits_for === 'tenant') return 'queued: an operator has paused your jobs';
+  if (waits_for === 'tenant' || waits_for === 'model')
+    return `queued: an operator has paused its ${waits_for}`;
   if (waits_for === 'concurrency') return 'queued behind other jobs of its concurrency key';
   if (!queue) return 'queued';
   const eta = queue.eta_ms === null ? '' : `, done in about ${Math.ceil(queue.eta_ms / 1000)} s`;

@@ -68,7 +68,7 @@ export class Presenter {
       expires_at: 'expires_at' in record ? iso(record.expires_at) : null,
       deadline_at: isoOrNull(record.deadline_at),
       ...(record.run_at !== undefined && { run_at: iso(record.run_at) }),
-      ...limitsOf(record),
+      ...(await this.#limits(record)),
       queue: await this.#place(record, nodeRecords, position),
       progress: progressNow(record, nodes),
       input: presentInput(record, (path) => this.url(path)),
@@ -98,6 +98,15 @@ export class Presenter {
     const age = Math.floor((clock.now() - created_at) / (linkTtlS * 250));
     const others = JSON.stringify([queue, nodes?.map(({ output: _, ...node }) => node)]);
     return `W/"${rev}-${age}-${hash('sha256', others, 'base64url').slice(0, 16)}"`;
+  }
+
+  /** What the caller lets run at once, and what keeps the job from its turn. */
+  async #limits(record: JobOutline): Promise<Pick<Job, 'concurrency' | 'waits_for'>> {
+    const { state, model, tenant, parked, workflow, concurrency = workflow?.concurrency } = record;
+    const own = concurrency && { concurrency };
+    if (state !== 'queued') return { ...own };
+    if (parked !== undefined) return { ...own, waits_for: parked === tenant ? 'tenant' : 'concurrency' };
+    return { ...own, ...((await this.#options.backlog.isPaused(model)) && { waits_for: 'model' as const }) };
   }
 
   /** Null unless the job waits; for a workflow, the place of its first waiting node. */
@@ -131,15 +140,6 @@ export class Presenter {
     const { readyInMs } = expected;
     return { position, eta_ms: eta === null ? null : eta + readyInMs, worker_in_ms: readyInMs };
   }
-}
-
-/** What the caller lets run at once, and what a parked job waits for. */
-function limitsOf({ state, tenant, parked, workflow, concurrency = workflow?.concurrency }: JobOutline) {
-  const waitsFor = parked === tenant ? ('tenant' as const) : ('concurrency' as const);
-  return {
-    ...(concurrency && { concurrency }),
-    ...(state === 'queued' && parked !== undefined && { waits_for: waitsFor }),
-  };
 }
 
 function progressNow(record: JobRecord, nodes: Job['nodes']): Job['progress'] {

@@ -263,10 +263,14 @@ export const JobSchema = z
         'Of a job with `run_at` or `delay_s`: it is `scheduled` until then, and enters its queue at that time.',
     }),
     concurrency: ConcurrencySchema.optional(),
-    waits_for: z.enum(['concurrency', 'tenant']).optional().meta({
-      description:
-        'Of a `queued` job that has no place in its queue: enough jobs of its `concurrency` key run, or its tenant is paused.',
-    }),
+    waits_for: z
+      .enum(['concurrency', 'tenant', 'model'])
+      .optional()
+      .meta({
+        description:
+          'Why a `queued` job does not get its turn: enough jobs of its `concurrency` key run, or an operator has paused its tenant or its model. In ' +
+          'the first two cases it has no place in its queue.',
+      }),
     queue: z
       .object({
         position: z.int().positive(),
