@@ -127,7 +127,7 @@ describe.each(['stdio', 'http'] as const)('Over %s', (way) => {
     const ended = await status(other, 0);
     expect([ended.isError, textOf(ended)]).toEqual([
       true,
-      expect.stringMatching(/^canceled: .*\nJob: job_/s),
+      expect.stringMatching(/^canceled: .*\nAnother job of this kind may succeed later\.\nJob: job_/s),
     ]);
     const failing = await world.submitted(client);
     await world.worker.fail(await world.worker.next(QUEUE));

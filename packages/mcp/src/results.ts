@@ -10,14 +10,14 @@ const MAX_SHOWN = 4;
 
 export const textResult = (text: string): CallToolResult => ({ content: [{ type: 'text', text }] });
 
-/** The error of a call or of its job, as a result: the protocol's own errors do not reach the model. */
-export function errorResult(error: unknown): CallToolResult {
+/** The error of a call or of its job, as a result: the protocol's own errors do not reach the model. `again` is what may be tried. */
+export function errorResult(error: unknown, again = 'The same call'): CallToolResult {
   if (!(error instanceof LehrError)) throw error;
   const { code, message, problems, retryable, retryAfterMs, jobId } = error;
   const lines = [
     `${code}: ${message}`,
     ...problems.map(({ pointer, detail }) => `${pointer.replace(/^\/(?:input\/)?/, '')} ${detail}`),
-    retryable ? `The same call may succeed${afterOf(retryAfterMs)}.` : 'The same call will fail again.',
+    retryable ? `${again} may succeed${afterOf(retryAfterMs)}.` : `${again} will fail again.`,
     ...(jobId === undefined ? [] : [`Job: ${jobId}`]),
   ];
   return { ...textResult(lines.join('\n')), isError: true };
@@ -44,7 +44,10 @@ export async function jobResult(job: Job, lehr: Lehr, signal: AbortSignal): Prom
     retryable = true,
   } = job.error ?? { code: job.status, detail: 'It was not run to its end.' };
   return {
-    ...errorResult(new LehrError(code as LehrError['code'], detail, { retryable, jobId: job.id })),
+    ...errorResult(
+      new LehrError(code as LehrError['code'], detail, { retryable, jobId: job.id }),
+      'Another job of this kind',
+    ),
     structuredContent,
   };
 }

@@ -32,7 +32,7 @@ function newServer({ lehr, files = { reference: async (source) => source } }: Se
     };
     server.registerTool(name, { title, description, inputSchema: input, annotations }, (given, context) => {
       const call: Call = { lehr, files, signal: context.mcpReq.signal, progress: progressOf(context) };
-      return run(given, call).catch(errorResult);
+      return run(given, call).catch((error) => errorResult(error));
     });
   }
   return server;
