@@ -17,6 +17,7 @@ import { startRedis, type TestRedis } from '../support/redis.ts';
 import { SAMPLES } from '../support/speech-files.ts';
 import { speechModels } from '../support/speech-models.ts';
 import { type Stack, startStack } from '../support/stack.ts';
+import { textWorld } from '../support/text-world.ts';
 import { tempFolder } from '../support/tiny-models.ts';
 import { LEHR, lehrShell } from './lehr-command.ts';
 
@@ -132,6 +133,18 @@ describe.each(['stdio', 'http'] as const)('Over %s', (way) => {
     const failing = await world.submitted(client);
     await world.worker.fail(await world.worker.next(QUEUE));
     expect(textOf(await status(failing, 0))).toMatch(/^numeric-error: .*\nJob: job_/s);
+  });
+
+  test('texts become vectors, in the order of the texts', async () => {
+    const world = await textWorld(redis.url);
+    const client = await connected(way, { url: world.url, key: API_KEY });
+    const { isError, content } = await client.callTool({
+      name: 'embed',
+      arguments: { texts: ['a red circle', 'two stars'] },
+    });
+    expect(isError).toBeFalsy();
+    const [, json] = textOf({ content }).split('\n');
+    expect(JSON.parse(json).embeddings).toHaveLength(2);
   });
 
   test('a wrong value is named with what is allowed, and whether a second call helps', async () => {
