@@ -3,13 +3,13 @@ import type { DeadLetters } from '@lehr/client';
 import { useSignal } from '@preact/signals';
 import { RetryButton } from '../job/retry-button.tsx';
 import { Link } from '../parts/link.tsx';
+import { Panel } from '../parts/panel.tsx';
+import { type Column, Table } from '../parts/table.tsx';
 import { session } from '../session/session.ts';
 import { texts } from '../texts/index.ts';
 import { faultOf } from '../wire/fault.ts';
 import { lehrOnce } from '../wire/lehr.ts';
-import { Panel } from './panel.tsx';
-import { useReading } from './reading.ts';
-import { type Column, Table } from './table.tsx';
+import { useReading } from '../wire/reading.ts';
 
 type Failed = DeadLetters['failed'][number];
 type Unreadable = DeadLetters['unreadable'][number];

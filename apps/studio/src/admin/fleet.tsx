@@ -1,9 +1,9 @@
 /** The workers with their devices, models, states and last errors. */
 import { Workers } from '../belt/workers.tsx';
+import { Panel } from '../parts/panel.tsx';
 import { texts } from '../texts/index.ts';
 import { lehrOnce } from '../wire/lehr.ts';
-import { Panel } from './panel.tsx';
-import { useReading } from './reading.ts';
+import { useReading } from '../wire/reading.ts';
 
 const EVERY_MS = 2_000;
 const read = lehrOnce.activity.bind(lehrOnce);

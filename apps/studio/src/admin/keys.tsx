@@ -2,15 +2,15 @@
 import type { Key } from '@lehr/client';
 import { type Signal, useSignal } from '@preact/signals';
 import { useEffect, useRef } from 'preact/hooks';
+import { Panel } from '../parts/panel.tsx';
+import { type Column, Table } from '../parts/table.tsx';
 import { toast } from '../parts/toast.tsx';
 import { texts } from '../texts/index.ts';
 import { faultOf } from '../wire/fault.ts';
 import { lehr, lehrOnce } from '../wire/lehr.ts';
+import { type Reading, useReading } from '../wire/reading.ts';
 import { limitsOf } from './limits.ts';
 import { LimitsDialog } from './limits-dialog.tsx';
-import { Panel } from './panel.tsx';
-import { type Reading, useReading } from './reading.ts';
-import { type Column, Table } from './table.tsx';
 
 const EVERY_MS = 5_000;
 const words = texts.admin.keys;

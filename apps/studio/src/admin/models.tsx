@@ -1,11 +1,11 @@
 /** Models and versions: who serves them, what waits for them, whether they take jobs, and which callers get which version. */
 import type { QueueList } from '@lehr/client';
+import { Panel } from '../parts/panel.tsx';
+import { type Column, Table } from '../parts/table.tsx';
 import { texts } from '../texts/index.ts';
 import { lehrOnce } from '../wire/lehr.ts';
-import { Panel } from './panel.tsx';
-import { useReading } from './reading.ts';
+import { useReading } from '../wire/reading.ts';
 import { Rollouts } from './rollouts.tsx';
-import { type Column, Table } from './table.tsx';
 
 type Row = QueueList['models'][number] & { readonly waiting: number; readonly running: number };
 

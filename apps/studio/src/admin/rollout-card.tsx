@@ -1,10 +1,10 @@
 /** The versions of one model: their shares, how their jobs ended, what can be done, and what was done. */
 import type { Rollout } from '@lehr/client';
+import { type Column, Table } from '../parts/table.tsx';
 import { texts } from '../texts/index.ts';
 import { RolloutForm } from './rollout-form.tsx';
 import { RolloutHistory } from './rollout-history.tsx';
 import { canaryShare, type ModelVersions, onlyVersion } from './rollout-plan.ts';
-import { type Column, Table } from './table.tsx';
 
 const words = texts.rollouts;
 /** An API of a later version may know more of them. */

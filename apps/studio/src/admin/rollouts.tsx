@@ -2,7 +2,7 @@
 import type { Rollout } from '@lehr/client';
 import { texts } from '../texts/index.ts';
 import { lehrOnce } from '../wire/lehr.ts';
-import { useReading } from './reading.ts';
+import { useReading } from '../wire/reading.ts';
 import { RolloutCard } from './rollout-card.tsx';
 import { versionsOf } from './rollout-plan.ts';
 

@@ -1,11 +1,11 @@
 /** The settings in force. The API does not send the values of secrets. */
 import type { Setting } from '@lehr/client';
 import { useSignal } from '@preact/signals';
+import { Panel } from '../parts/panel.tsx';
+import { type Column, Table } from '../parts/table.tsx';
 import { texts } from '../texts/index.ts';
 import { lehrOnce } from '../wire/lehr.ts';
-import { Panel } from './panel.tsx';
-import { useReading } from './reading.ts';
-import { type Column, Table } from './table.tsx';
+import { useReading } from '../wire/reading.ts';
 
 /** They change only when the process starts again. */
 const EVERY_MS = 30_000;

@@ -1,10 +1,10 @@
 /** What each tenant has now: its jobs by hour as small bars, and what waits, runs and is stored; and the use of days. */
 import type { Usage } from '@lehr/client';
+import { Panel } from '../parts/panel.tsx';
+import { type Column, Table } from '../parts/table.tsx';
 import { texts } from '../texts/index.ts';
 import { lehrOnce } from '../wire/lehr.ts';
-import { Panel } from './panel.tsx';
-import { useReading } from './reading.ts';
-import { type Column, Table } from './table.tsx';
+import { useReading } from '../wire/reading.ts';
 import { UseOfDays } from './use-of-days.tsx';
 
 type Tenant = Usage['tenants'][number];

@@ -1,12 +1,12 @@
 /** The traffic of the installation as a picture that follows it, and the same numbers as a table. */
 import type { Traffic } from '@lehr/client';
 import { useSignal } from '@preact/signals';
+import { Panel } from '../parts/panel.tsx';
+import { type Column, Table } from '../parts/table.tsx';
 import { texts } from '../texts/index.ts';
 import { lehrOnce } from '../wire/lehr.ts';
-import { Panel } from './panel.tsx';
-import { useReading } from './reading.ts';
+import { useReading } from '../wire/reading.ts';
 import { Rollouts } from './rollouts.tsx';
-import { type Column, Table } from './table.tsx';
 import { type TrafficEdge, trafficPicture } from './traffic-layout.ts';
 import { Picture } from './traffic-picture.tsx';
 

@@ -2,11 +2,11 @@
 import type { Usage } from '@lehr/client';
 import { useSignal } from '@preact/signals';
 import { useMemo } from 'preact/hooks';
+import { Panel } from '../parts/panel.tsx';
+import { type Column, Table } from '../parts/table.tsx';
 import { texts } from '../texts/index.ts';
 import { lehrOnce } from '../wire/lehr.ts';
-import { Panel } from './panel.tsx';
-import { useReading } from './reading.ts';
-import { type Column, Table } from './table.tsx';
+import { useReading } from '../wire/reading.ts';
 
 type Row = Usage['rows'][number];
 type Part = Usage['by'][number];

@@ -1,6 +1,6 @@
 /** The batches of the tenant, newest first: how far each is, and what can be done with it. */
 import type { Batch } from '@lehr/client';
-import { type Column, Table } from '../admin/table.tsx';
+import { type Column, Table } from '../parts/table.tsx';
 import { texts } from '../texts/index.ts';
 import { lehr } from '../wire/lehr.ts';
 import { ActionButton } from './action-button.tsx';

@@ -1,9 +1,9 @@
 /** What makes jobs by itself: batches with their progress, and schedules with their next and last runs. */
 import type { Batch, Schedule } from '@lehr/client';
-import { Panel } from '../admin/panel.tsx';
-import { useReading } from '../admin/reading.ts';
+import { Panel } from '../parts/panel.tsx';
 import { texts } from '../texts/index.ts';
 import { lehrOnce } from '../wire/lehr.ts';
+import { useReading } from '../wire/reading.ts';
 import { BatchTable } from './batches.tsx';
 import { ScheduleTable } from './schedules.tsx';
 

@@ -1,7 +1,7 @@
 /** The schedules of the tenant: when they run, how the last runs ended, and pausing or deleting them. */
 import type { Schedule } from '@lehr/client';
-import { type Column, Table } from '../admin/table.tsx';
 import { Link } from '../parts/link.tsx';
+import { type Column, Table } from '../parts/table.tsx';
 import { texts } from '../texts/index.ts';
 import { lehr } from '../wire/lehr.ts';
 import { ActionButton } from './action-button.tsx';

@@ -2,9 +2,9 @@
 import { LehrError } from '@lehr/client';
 import { type Signal, useSignal } from '@preact/signals';
 import { useEffect } from 'preact/hooks';
-import { type Fault, faultOf } from '../wire/fault.ts';
-import { pause } from '../wire/pause.ts';
-import { whileSeen } from '../wire/while-seen.ts';
+import { type Fault, faultOf } from './fault.ts';
+import { pause } from './pause.ts';
+import { whileSeen } from './while-seen.ts';
 
 export interface Reading<Value> {
   readonly value: Signal<Value | undefined>;

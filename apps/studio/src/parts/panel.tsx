@@ -1,7 +1,7 @@
-/** The frame of one part of the admin view: what it shows, or why it cannot. */
+/** The frame of a view that reads again and again: what it shows, or why it cannot. */
 import type { ComponentChildren } from 'preact';
 import { texts } from '../texts/index.ts';
-import type { Reading } from './reading.ts';
+import type { Reading } from '../wire/reading.ts';
 
 interface PanelProps<Value> {
   readonly lead: string;
