@@ -19,7 +19,7 @@ import {
   WorkflowRunner,
 } from '../../packages/shared/src/queue/index.ts';
 import { defineScript, redisNow } from '../../packages/shared/src/redis/index.ts';
-import { GROUP, newJob, queueWorld } from '../support/queue-world.ts';
+import { bullQueue, GROUP, newJob, queueWorld } from '../support/queue-world.ts';
 import { startRedis, type TestRedis } from '../support/redis.ts';
 
 let server: TestRedis;
@@ -134,6 +134,8 @@ test('Jobs of a paused tenant are not started, those of others are; resumed, eac
   const others = await accept({ tenant: OTHER });
   await world.pause();
   expect(idsOf(await start(4))).toEqual([others]);
+  // The lists of bull-board.
+  expect((await bullQueue(world, GROUP).getJobs()).map(({ id }) => id)).toEqual([others]);
   expect([await world.load(), await world.redis.exists(world.keys.loadOf(ACME))]).toEqual([0, 0]);
   await world.resume();
   expect((await world.due()).sort()).toEqual([...own].sort());

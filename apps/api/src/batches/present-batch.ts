@@ -41,7 +41,7 @@ export function presentBatch(batch: BatchRecord): Batch {
   };
 }
 
-/** What is told of a batch: that it goes on, or its end. */
+/** The event of a batch: its progress, or its end. */
 export const batchEventOf = (batch: Batch, at: number): BatchEvent => ({
   type: BATCH_EVENTS.find((event) => event === `batch.${batch.status}`) ?? 'batch.progress',
   timestamp: new Date(at).toISOString(),

@@ -1,10 +1,11 @@
--- Pauses or resumes models, and with them their group queues, or a tenant, in one step. BullMQ's own mark is what stops the claims (heads.lua, start.lua),
--- and what its admin page shows. A group that a paused model gets later is marked when it is listed (records/move-effects.lua).
+-- Pauses or resumes models, and with them their group queues, or a tenant, in one step. Of a model, BullMQ's own mark is what stops the
+-- claims (heads.lua, start.lua), and what its admin page shows. A group that a paused model gets later is marked when it is listed
+-- (records/move-effects.lua).
 -- Jobs of a tenant that is paused are parked when a worker comes to them (records/transition.lua). Resumed, they are due at once, and API
 -- processes release them. is-paused.lua is put before this text.
 --
--- set_pause(prefix, target, pause): `target` is a name, `name@version`, `*` or `tenant:<name>`; `pause` its facts as JSON, '' to resume. Returns 0 when what is
--- to be resumed was not paused, and then changes nothing; else 1.
+-- set_pause(prefix, target, pause): `target` is a name, `name@version`, `*` or `tenant:<name>`; `pause` its facts as JSON, ''
+-- to resume. Returns 0 when what is to be resumed was not paused, and then changes nothing; else 1.
 
 -- The model of a group queue (contracts/group.ts); nil of another queue.
 local function model_of(queue)
