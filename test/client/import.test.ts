@@ -90,41 +90,40 @@ test(
   },
 );
 
-test(
-  'The commands of docs/models.md that import files work, also with a file of the hub',
-  WHOLE,
-  async () => {
-    const text = readText('docs/models.md');
-    const { env, file, folder, list, imported } = await home();
-    const hub = await startHub(
-      new Map([['dreamy.safetensors', { bytes: await readFile(file), isLarge: true }]]),
-      {
-        repo: 'owner/name',
-      },
-    );
-    const [block] = blocksOf(text).filter(({ label }) => label === 'import');
-    const { run, cwd } = await lehrShell({ ...env, FILE: file, HF_ENDPOINT: hub.endpoint });
-    expect(await run(block.text)).toMatch(/dreamy@1[\s\S]*GRAPH +PROVIDER[\s\S]*batching {2}step by step/);
+test('The commands of docs/models.md that import files work, also with a file of the hub', {
+  ...WHOLE,
+  tags: ['long'],
+}, async () => {
+  const text = readText('docs/models.md');
+  const { env, file, folder, list, imported } = await home();
+  const hub = await startHub(
+    new Map([['dreamy.safetensors', { bytes: await readFile(file), isLarge: true }]]),
+    {
+      repo: 'owner/name',
+    },
+  );
+  const [block] = blocksOf(text).filter(({ label }) => label === 'import');
+  const { run, cwd } = await lehrShell({ ...env, FILE: file, HF_ENDPOINT: hub.endpoint });
+  expect(await run(block.text)).toMatch(/dreamy@1[\s\S]*GRAPH +PROVIDER[\s\S]*batching {2}step by step/);
 
-    unpackExport('merged', join(folder, 'whisper'));
-    unpackExport('weights', cwd);
-    const whisper =
-      '  - { name: whisper-base, task: whisper, versions: [{ version: "1", path: ./whisper }] }\n';
-    await writeFile(list, `${await readFile(list, 'utf8')}${whisper}`);
-    await copyFile(file, join(cwd, 'dreamy.safetensors'));
-    await rename(
-      await writeTensors(below('first_stage_model.', await readTensors(file))),
-      join(cwd, 'vae.safetensors'),
-    );
-    const commands = [...text.matchAll(/\| `(lehr models import [^`]+)` \|/g)].map(([, command]) => command);
-    expect(commands).toHaveLength(4);
-    const made: string[] = [];
-    for (const command of commands) made.push(JSON.parse(await run(`${command} --json`)).model);
-    expect(made).toEqual(['dreamy@2', 'sd15-vae@1', 'my-whisper@1', 'dreamy@3']);
-    // What was fetched is removed.
-    expect((await readdir(imported)).sort()).toEqual(['dreamy', 'my-whisper', 'sd15-vae']);
-  },
-);
+  unpackExport('merged', join(folder, 'whisper'));
+  unpackExport('weights', cwd);
+  const whisper =
+    '  - { name: whisper-base, task: whisper, versions: [{ version: "1", path: ./whisper }] }\n';
+  await writeFile(list, `${await readFile(list, 'utf8')}${whisper}`);
+  await copyFile(file, join(cwd, 'dreamy.safetensors'));
+  await rename(
+    await writeTensors(below('first_stage_model.', await readTensors(file))),
+    join(cwd, 'vae.safetensors'),
+  );
+  const commands = [...text.matchAll(/\| `(lehr models import [^`]+)` \|/g)].map(([, command]) => command);
+  expect(commands).toHaveLength(4);
+  const made: string[] = [];
+  for (const command of commands) made.push(JSON.parse(await run(`${command} --json`)).model);
+  expect(made).toEqual(['dreamy@2', 'sd15-vae@1', 'my-whisper@1', 'dreamy@3']);
+  // What was fetched is removed.
+  expect((await readdir(imported)).sort()).toEqual(['dreamy', 'my-whisper', 'sd15-vae']);
+});
 
 test(
   'A file that cannot be fetched, or not be imported when it is here, leaves one sentence and nothing else',
