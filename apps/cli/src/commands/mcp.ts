@@ -1,7 +1,6 @@
 import { realpath } from 'node:fs/promises';
 import { isAbsolute, relative, resolve } from 'node:path';
 import { type Lehr, LehrError } from '@lehr/client';
-import { serveStdio } from '@lehr/mcp';
 import { defineCommand } from '../command.ts';
 import { EXIT } from '../exit-codes.ts';
 import { mediaOf } from '../media.ts';
@@ -19,6 +18,8 @@ export const mcp = defineCommand({
     },
   },
   run: async ({ values: { files: folder }, terminal: { signal }, client }) => {
+    // Loaded here: it would make every other command start later.
+    const { serveStdio } = await import('@lehr/mcp');
     const lehr = await client();
     const reference = (source: string, ended: AbortSignal) => referenceOf(source, folder, lehr, ended);
     await serveStdio({ lehr, files: { reference } }, signal);
