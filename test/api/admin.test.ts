@@ -122,6 +122,24 @@ describe('board', () => {
     expect(app.router.name).toBe('SmartRouter + RegExpRouter');
   });
 
+  test('The board says which tenants are paused, until they are resumed', async () => {
+    const world = await apiWorld(server.url);
+    await world.post();
+    const described = async (): Promise<unknown> => {
+      const response = await world.ask('GET', '/admin/queues/api/queues');
+      const { queues } = (await response.json()) as { queues: { description?: string }[] };
+      return queues[0].description;
+    };
+    expect(await described()).toBeUndefined();
+    for (const tenant of ['acme', 'beta']) {
+      await keyHolder(world, tenant);
+      await world.ask('PUT', `/v1/pauses/tenant:${tenant}`, {});
+    }
+    expect(await described()).toBe('Paused tenants, whose jobs are not listed here: acme, beta');
+    for (const tenant of ['acme', 'beta']) await world.ask('DELETE', `/v1/pauses/tenant:${tenant}`);
+    expect(await described()).toBeUndefined();
+  });
+
   test('The queue board is read-only', async () => {
     const world = await apiWorld(server.url);
     const { id } = await world.post();

@@ -6,7 +6,7 @@ import { createBullBoard } from '@bull-board/api';
 import { BullMQAdapter } from '@bull-board/api/bullMQAdapter';
 import { HonoAdapter } from '@bull-board/hono';
 import { serveStatic } from '@hono/node-server/serve-static';
-import { LehrError, type Log } from '@lehr/shared';
+import { LehrError, type Log, type Pause } from '@lehr/shared';
 import type { Keys, Redis } from '@lehr/shared/redis';
 import { Queue } from 'bullmq';
 import { type Context, Hono, type MiddlewareHandler, type Next } from 'hono';
@@ -26,7 +26,7 @@ import type { Api, ApiParts } from '../../parts.ts';
 const PATH = '/admin/queues';
 
 export function mountBoard(app: Api, parts: ApiParts): void {
-  const { redis, keys, audit, clock, presenter, publicUrl, log } = parts;
+  const { redis, keys, audit, pauses, clock, presenter, publicUrl, log } = parts;
   const adapter = new HonoAdapter(serveStatic).setBasePath(PATH);
   const board = createBullBoard({
     queues: [],
@@ -42,6 +42,7 @@ export function mountBoard(app: Api, parts: ApiParts): void {
     },
   });
   const shown = new Map<string, Queue>();
+  let pausedTenants = '';
 
   app.use(
     '/admin/*',
@@ -66,12 +67,16 @@ export function mountBoard(app: Api, parts: ApiParts): void {
   app.use(`${PATH}/*`, withoutOutsideLinks);
   app.get(`${PATH}/`, (c) => c.redirect(PATH, 308));
   app.use(`${PATH}/api/*`, async function refreshGroups(_, next) {
-    const groups = new Set(await redis.smembers(keys.groups));
+    const [names, paused] = await Promise.all([redis.smembers(keys.groups), pauses.list()]);
+    const groups = new Set(names);
+    pausedTenants = inWords(paused);
     for (const name of groups) {
       if (shown.has(name)) continue;
       const queue = openQueue(name, redis, keys);
       shown.set(name, queue);
-      board.addQueue(new BullMQAdapter(queue, { readOnlyMode: true }));
+      const added = new BullMQAdapter(queue, { readOnlyMode: true });
+      added.getDescription = () => pausedTenants;
+      board.addQueue(added);
     }
     for (const [name, queue] of shown) {
       if (groups.has(name)) continue;
@@ -119,6 +124,12 @@ async function withoutOutsideLinks(c: Context<ApiEnv>, next: Next): Promise<void
   const kept = new Headers(headers);
   kept.delete('content-length');
   c.res = new Response(page, { status, headers: kept });
+}
+
+/** Their jobs step out of the queues, so no list of the board has them. A paused model has BullMQ's own mark. */
+function inWords(pauses: readonly Pause[]): string {
+  const tenants = pauses.flatMap(({ tenant }) => tenant ?? []);
+  return tenants.length === 0 ? '' : `Paused tenants, whose jobs are not listed here: ${tenants.join(', ')}`;
 }
 
 /** Only reads: it writes no metadata, and a failing connection does not end it. */
