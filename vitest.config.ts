@@ -98,6 +98,7 @@ export default defineConfig({
           hookTimeout: 60_000,
           expect: { poll },
           isolate: false,
+          setupFiles: ['test/support/equal-bytes.ts'],
         },
       },
       {
@@ -112,6 +113,7 @@ export default defineConfig({
             ...PINNED_FAULTS,
           ],
           isolate: false,
+          setupFiles: ['test/support/equal-bytes.ts'],
           globalSetup: ['test/support/build.ts'],
           testTimeout: 120_000,
           hookTimeout: 120_000,
