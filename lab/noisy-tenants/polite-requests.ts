@@ -102,6 +102,7 @@ const BATCHES: readonly PoliteRequest[] = [
   }),
   get('listBatches', '/v1/batches?limit=5'),
   get('getBatch', '/v1/batches/__new_batch__'),
+  get('listBatchLines', '/v1/batches/__new_batch__/lines'),
   post('cancelBatch', '/v1/batches/__new_batch__/cancel', [200]),
   // It has ended soon.
   get('followBatch', '/v1/batches/__new_batch__/events', [200, 204]),

@@ -4,6 +4,7 @@ import { feedBatches } from '../../apps/api/src/batches/feeder.ts';
 import {
   type Batch,
   type BatchId,
+  BatchLineListSchema,
   BatchListSchema,
   BatchSchema,
   type JobId,
@@ -132,6 +133,15 @@ test('A sweep is counted before a job exists, and its last list varies fastest',
   world.feed();
   await work(world, 4);
   const done = await ended(world, batch.id);
+  const lines = await world.ask('GET', `/v1/batches/${batch.id}/lines?limit=3`);
+  expect(BatchLineListSchema.strict().parse(await lines.json())).toMatchObject({
+    data: [
+      { values: { prompt: 'a', seed: 1 } },
+      { values: { seed: 2 } },
+      { values: { prompt: 'b', seed: 1 } },
+    ],
+    has_more: true,
+  });
   const output = await answers(world, done.output_file_id);
   expect(output.map(({ response }) => [response?.body.input.prompt, response?.body.input.seed])).toEqual([
     ['a', 1],
@@ -139,6 +149,40 @@ test('A sweep is counted before a job exists, and its last list varies fastest',
     ['b', 1],
     ['b', 2],
   ]);
+});
+
+test('The lines of a batch are listed with their jobs: before they are made, while they run, and when their answers are stored', async () => {
+  const world = await batchWorld();
+  const requests = [picture('a'), picture('b', { width: 4096 }), picture('c')];
+  const { id } = await create(world, { requests });
+  const page = async (query = '') => {
+    const response = await world.ask('GET', `/v1/batches/${id}/lines${query}`);
+    return BatchLineListSchema.strict().parse(await response.json());
+  };
+  const states = async () =>
+    (await page()).data.map(({ custom_id, job, error }) => [custom_id, job?.status, error?.code]);
+  const unmade = [1, 2, 3].map((line) => [`line-${line}`, undefined, undefined]);
+  expect(await states()).toEqual(unmade);
+  world.feed();
+  const refused = ['line-2', undefined, 'invalid-input'];
+  await expect
+    .poll(states)
+    .toEqual([['line-1', 'queued', undefined], refused, ['line-3', 'queued', undefined]]);
+  await work(world, 2, (prompt) => prompt === 'c');
+  await ended(world, id);
+  const { redis, keys } = world.parts;
+  const { data } = await page();
+  await redis.del(...data.flatMap(({ job }) => (job ? [keys.record(job.id as JobId)] : [])));
+  expect(await states()).toEqual([
+    ['line-1', 'succeeded', undefined],
+    refused,
+    ['line-3', 'failed', undefined],
+  ]);
+  const first = await page('?limit=2');
+  expect(first.data.map(({ line }) => line)).toEqual([1, 2]);
+  const second = await page(`?limit=2&cursor=${first.next_cursor}`);
+  expect([second.data.map(({ line }) => line), second.has_more]).toEqual([[3], false]);
+  expect((await world.ask('GET', `/v1/batches/${id}/lines?cursor=x`)).status).toBe(400);
 });
 
 test('A sweep with a value that no job may have is refused, and names the value', async () => {

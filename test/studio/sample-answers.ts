@@ -8,7 +8,6 @@ import {
   type Activity,
   ActivitySchema,
   ApiKeyListSchema,
-  BatchListSchema,
   DEFAULT_LIMITS,
   DeadLettersSchema,
   QueueListSchema,
@@ -18,8 +17,8 @@ import {
   TrafficSchema,
   UsageSchema,
 } from '../../packages/shared/src/index.ts';
+import { BATCH_EVENT, BATCHES, LINES, NOW } from './sample-batches.ts';
 
-export const NOW = '2026-11-23T10:00:00.000Z';
 const MODELS = ['demo-diffusion@1', 'demo-diffusion@2', 'demo-whisper@1'];
 const WORKERS = ['north-3k2f9x1a', 'south-8d1m4c7e'];
 
@@ -288,43 +287,6 @@ const SETTINGS = SettingListSchema.parse({
   })),
 });
 
-const BATCHES = BatchListSchema.parse({
-  object: 'list',
-  data: [
-    ['Ten thousand tiles', 'in_progress', 10_000, 6_412, 3],
-    ['Seeds of a lighthouse', 'completed', 64, 64, 0],
-    ['Calls of Tuesday', 'completed', 812, 809, 3],
-    ['Old covers', 'expired', 2_000, 1_204, 796],
-  ].map(([name, status, total, completed, failed], i) => ({
-    id: `batch_01jd3v9s6w000000000000000${i}`,
-    object: 'batch',
-    endpoint: '/v1/jobs',
-    errors: null,
-    input_file_id: null,
-    completion_window: '24h',
-    status,
-    output_file_id: status === 'in_progress' ? null : `file_01jd3v9s6w000000000000000${i}`,
-    error_file_id: null,
-    created_at: Date.parse(NOW) / 1000 - 3600 * (i + 1),
-    in_progress_at: null,
-    expires_at: Date.parse(NOW) / 1000 + 86_400,
-    finalizing_at: null,
-    completed_at: null,
-    failed_at: null,
-    expired_at: null,
-    cancelling_at: null,
-    cancelled_at: null,
-    request_counts: { total, completed, failed },
-    metadata: { name },
-    priority: 'bulk',
-    webhook: null,
-    retried_from: null,
-  })),
-  first_id: null,
-  last_id: null,
-  has_more: false,
-});
-
 const SCHEDULES = ScheduleListSchema.parse({
   data: [
     ['Digest of calls', '30 2 * * *', null, 'active', ['succeeded', 'succeeded', 'failed', 'succeeded']],
@@ -357,6 +319,7 @@ const SCHEDULES = ScheduleListSchema.parse({
 
 const ANSWERS: Readonly<Record<string, object>> = {
   '/v1/batches*': BATCHES,
+  '/v1/batches/*/lines*': LINES,
   '/v1/schedules': SCHEDULES,
   '/v1/activity': ACTIVITY,
   '/v1/traffic': TRAFFIC,
@@ -374,6 +337,8 @@ export async function answerWithSamples(page: Page): Promise<void> {
   for (const [path, json] of Object.entries(ANSWERS)) {
     await page.route(`**${path}`, (route) => route.fulfill({ json }));
   }
+  const stream = { contentType: 'text/event-stream', body: BATCH_EVENT };
+  await page.route('**/v1/batches/*/events', (route) => route.fulfill(stream));
 }
 
 /** Samples of a full belt: ten lanes of two workers. */

@@ -28,6 +28,7 @@ import type { Api, ApiParts } from './parts.ts';
 import { mountBoard } from './routes/admin/board.ts';
 import { auditRoute } from './routes/audit.ts';
 import { batchEventsRoute } from './routes/batch-events.ts';
+import { batchLinesRoute } from './routes/batch-lines.ts';
 import { batchRoutes } from './routes/batches.ts';
 import { docsRoutes } from './routes/docs.ts';
 import { fileRoutes } from './routes/files.ts';
@@ -78,6 +79,7 @@ export function createApp(parts: ApiParts, hasOperationsApp = false): Api {
   jobActionRoutes(app, parts);
   batchRoutes(app, parts);
   batchEventsRoute(app, parts);
+  batchLinesRoute(app, parts);
   scheduleRoutes(app, parts);
   modelRoute(app, parts);
   fileRoutes(app, parts);

@@ -1,7 +1,15 @@
 /** Batches: many requests by one call, and their answers. */
 import { followBatch } from './follow.ts';
 import type { CallOptions, Transport } from './transport.ts';
-import type { Batch, BatchEstimate, BatchEvent, BatchList, BatchRequest, Delivery } from './wire.ts';
+import type {
+  Batch,
+  BatchEstimate,
+  BatchEvent,
+  BatchLineList,
+  BatchList,
+  BatchRequest,
+  Delivery,
+} from './wire.ts';
 
 export type BatchCalls = ReturnType<typeof batchCalls>;
 
@@ -24,6 +32,11 @@ export interface BatchPageOptions extends CallOptions {
   readonly after?: string | undefined;
 }
 
+export interface BatchLinesOptions extends CallOptions {
+  readonly limit?: number;
+  readonly cursor?: string | undefined;
+}
+
 export const batchCalls = (transport: Transport, timeoutMs: number) => ({
   /** Not retried: after a lost answer, a retry would create a second batch. */
   create: async (body: BatchRequest, { signal }: CallOptions = {}): Promise<Batch> =>
@@ -44,6 +57,10 @@ export const batchCalls = (transport: Transport, timeoutMs: number) => ({
   /** A page, newest first. */
   list: ({ signal, ...query }: BatchPageOptions = {}): Promise<BatchList> =>
     transport.call('get', '/v1/batches', { query }, { idempotent: true, signal }),
+
+  /** A page of its lines in the order of the input, each with its job as it is now. */
+  lines: (id: string, { signal, ...query }: BatchLinesOptions = {}): Promise<BatchLineList> =>
+    transport.call('get', '/v1/batches/{id}/lines', { path: { id }, query }, { idempotent: true, signal }),
 
   /** Yields the batch each time that its counts have changed, at most once a second, and ends when it has ended. Reconnects. */
   stream: (id: string, options: CallOptions = {}): AsyncGenerator<BatchEvent, undefined> =>

@@ -24,6 +24,8 @@ export type {
   Batch,
   BatchEstimate,
   BatchEvent,
+  BatchLine,
+  BatchLineList,
   BatchList,
   BatchRequest,
   BatchWebhookBody,

@@ -385,6 +385,26 @@ export interface paths {
         readonly patch?: never;
         readonly trace?: never;
     };
+    readonly "/v1/batches/{id}/lines": {
+        readonly parameters: {
+            readonly query?: never;
+            readonly header?: never;
+            readonly path?: never;
+            readonly cookie?: never;
+        };
+        /**
+         * List the lines of a batch
+         * @description In the order of the input, each with its job as it is now, also when the job itself is no longer there. A line without a job waits, or has an `error`. Pages can be short and still have a next one.
+         */
+        readonly get: operations["listBatchLines"];
+        readonly put?: never;
+        readonly post?: never;
+        readonly delete?: never;
+        readonly options?: never;
+        readonly head?: never;
+        readonly patch?: never;
+        readonly trace?: never;
+    };
     readonly "/v1/schedules": {
         readonly parameters: {
             readonly query?: never;
@@ -1310,6 +1330,11 @@ export interface components {
                 }[];
             } | null;
             readonly input_file_id: string | null;
+            /**
+             * @description Where its lines come from.
+             * @enum {string}
+             */
+            readonly source: "requests" | "sweep" | "file" | "retry";
             readonly completion_window: string;
             /** @enum {string} */
             readonly status: "validating" | "failed" | "in_progress" | "finalizing" | "completed" | "expired" | "cancelling" | "cancelled";
@@ -2453,6 +2478,26 @@ export interface components {
             /** Format: date-time */
             readonly timestamp: string;
             readonly data: components["schemas"]["Batch"];
+        };
+        readonly BatchLineList: {
+            readonly data: readonly components["schemas"]["BatchLine"][];
+            readonly next_cursor: string | null;
+            readonly has_more: boolean;
+        };
+        readonly BatchLine: {
+            /** @description Its number in the batch, from 1. */
+            readonly line: number;
+            readonly custom_id: string;
+            /** @description Of a sweep: the value of each list that this line has. */
+            readonly values?: {
+                readonly [key: string]: unknown;
+            } | undefined;
+            readonly job?: components["schemas"]["Job"] | undefined;
+            /** @description Why there is no job. */
+            readonly error?: {
+                readonly code: string;
+                readonly message: string;
+            } | undefined;
         };
         readonly Schedule: {
             readonly id: string;
@@ -5832,6 +5877,96 @@ export interface operations {
             };
             /** @description Too many requests (`rate-limited`) */
             readonly 429: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Internal error (`internal`) */
+            readonly 500: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Temporarily unavailable (`unavailable`) */
+            readonly 503: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    readonly listBatchLines: {
+        readonly parameters: {
+            readonly query?: {
+                readonly limit?: number;
+                /** @description `next_cursor` of the previous page. */
+                readonly cursor?: string;
+            };
+            readonly header?: never;
+            readonly path: {
+                /** @description The id of the batch. */
+                readonly id: string;
+            };
+            readonly cookie?: never;
+        };
+        readonly requestBody?: never;
+        readonly responses: {
+            /** @description A page. */
+            readonly 200: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/json": components["schemas"]["BatchLineList"];
+                };
+            };
+            /** @description Invalid request (`invalid-request`) */
+            readonly 400: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not authenticated (`unauthenticated`) */
+            readonly 401: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not allowed (`forbidden`) */
+            readonly 403: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found (`not-found`) */
+            readonly 404: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Gone (`gone`) */
+            readonly 410: {
                 headers: {
                     readonly [name: string]: unknown;
                 };

@@ -17,7 +17,7 @@ export interface CollectParts {
   readonly batches: BatchStore;
 }
 
-const GONE = { code: 'gone', message: 'The job of this line was deleted.' };
+export const GONE = { code: 'gone', message: 'The job of this line was deleted.' };
 
 /** Its jobs have ended. A line without one was refused; or it was deleted since, and its answer says so. */
 export async function collectSlice(

@@ -20,6 +20,7 @@ export function presentBatch(batch: BatchRecord): Batch {
     endpoint: batch.endpoint,
     errors: batch.errors ? { object: 'list', data: batch.errors } : null,
     input_file_id: source.from === 'file' ? source.file : null,
+    source: source.from,
     completion_window: batch.completion_window,
     status: statusOf(batch),
     output_file_id: outputFileOf(batch, 'output') ?? null,

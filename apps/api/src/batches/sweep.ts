@@ -13,18 +13,22 @@ const axesOf = ({ values }: Sweep) =>
 export const sweepCount = (sweep: Sweep): number =>
   axesOf(sweep).reduce((count, { list }) => count * list.length, 1);
 
-/** The request of a line, from 0. */
-export function sweepLine(sweep: Sweep, line: number): object {
-  const input: Record<string, unknown> = { ...(sweep.request.input as object | undefined) };
-  const request: Record<string, unknown> = { ...sweep.request, input };
+/** Of each list the value that a line has; lines are counted from 0. */
+export function sweepValues(sweep: Sweep, line: number): Readonly<Record<string, unknown>> {
+  const values: [string, unknown][] = [];
   let rest = line;
   for (const { name, list } of axesOf(sweep).reverse()) {
-    const value = list[rest % list.length];
+    values.unshift([name, list[rest % list.length]]);
     rest = Math.floor(rest / list.length);
-    if (name === 'model') request.model = value;
-    else input[name] = value;
   }
-  return request;
+  return Object.fromEntries(values);
+}
+
+/** The request of a line. */
+export function sweepLine(sweep: Sweep, line: number): object {
+  const { model, ...values } = sweepValues(sweep, line);
+  const input = { ...(sweep.request.input as object | undefined), ...values };
+  return { ...sweep.request, input, ...(model !== undefined && { model }) };
 }
 
 /** Those on which a price depends. */

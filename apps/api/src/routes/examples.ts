@@ -110,6 +110,7 @@ export const BATCH: Batch = {
   endpoint: '/v1/jobs',
   errors: null,
   input_file_id: null,
+  source: 'sweep',
   completion_window: '24h',
   status: 'in_progress',
   output_file_id: null,

@@ -1,7 +1,7 @@
 /** Batches: many requests that are kept, and made into jobs a few at a time. The answers have the form of OpenAI's batches. */
 import { z } from 'zod';
 import { AdaptersRequestSchema } from './adapters.ts';
-import { MetadataSchema, PRIORITY_CLASSES } from './job.ts';
+import { JobSchema, MetadataSchema, PRIORITY_CLASSES } from './job.ts';
 import { JobRequestSchema } from './job-request.ts';
 import { SAMPLER_NAMES } from './text-to-image.ts';
 import { BATCH_EVENTS, WebhookUrlSchema } from './webhook-request.ts';
@@ -110,6 +110,8 @@ export const BATCH_STATUSES = [
   'cancelled',
 ] as const;
 
+const BATCH_SOURCES = ['requests', 'sweep', 'file', 'retry'] as const;
+
 const at = (what: string) =>
   z
     .int()
@@ -136,6 +138,7 @@ export const BatchSchema = z
       .nullable()
       .meta({ description: 'Why the batch failed as a whole. Errors of lines are in the error file.' }),
     input_file_id: z.string().nullable(),
+    source: z.enum(BATCH_SOURCES).meta({ description: 'Where its lines come from.' }),
     completion_window: z.string(),
     status: z.enum(BATCH_STATUSES),
     output_file_id: z.string().nullable().meta({
@@ -209,3 +212,25 @@ export const BatchListSchema = z
     has_more: z.boolean(),
   })
   .meta({ id: 'BatchList' });
+
+/** What has become of a line. */
+const BatchLineSchema = z
+  .object({
+    line: z.int().meta({ description: 'Its number in the batch, from 1.' }),
+    custom_id: z.string(),
+    values: z.record(z.string(), z.unknown()).optional().meta({
+      description: 'Of a sweep: the value of each list that this line has.',
+    }),
+    // Absent before it is made, and of a line that got none.
+    job: JobSchema.optional(),
+    error: z
+      .object({ code: z.string(), message: z.string() })
+      .optional()
+      .meta({ description: 'Why there is no job.' }),
+  })
+  .meta({ id: 'BatchLine' });
+export type BatchLine = z.output<typeof BatchLineSchema>;
+
+export const BatchLineListSchema = z
+  .object({ data: z.array(BatchLineSchema), next_cursor: z.string().nullable(), has_more: z.boolean() })
+  .meta({ id: 'BatchLineList' });

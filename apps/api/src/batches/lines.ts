@@ -1,0 +1,97 @@
+/** What has become of the lines of a batch so far: from the records of its open slices, and from the parts of those that are collected. */
+import { type BatchLine, type JobId, jobIdOfLine, LehrError } from '@lehr/shared';
+import type { ObjectStore } from '@lehr/shared/objects';
+import { type JobRecord, parseStoredRecord, type RecordStore } from '@lehr/shared/records';
+import type { Presenter } from '../jobs/present.ts';
+import type { BatchRecord, BatchStore, LineFault, OpenSlice } from './batch-store.ts';
+import { GONE } from './collect.ts';
+import { type LineResult, readPart, readSlice } from './slices.ts';
+import { sweepValues } from './sweep.ts';
+
+export interface LineParts {
+  readonly batches: BatchStore;
+  readonly records: RecordStore;
+  readonly presenter: Presenter;
+  readonly store: ObjectStore;
+}
+
+interface Place {
+  readonly slice: number;
+  /** In the slice, from 0. */
+  readonly first: number;
+}
+
+export interface LinePage {
+  readonly lines: readonly BatchLine[];
+  readonly next: string | undefined;
+}
+
+/** A page ends where its slice does, because slices of a file have as many lines as fit. */
+export async function pageOfLines(
+  parts: LineParts,
+  batch: BatchRecord,
+  limit: number,
+  cursor: string | undefined,
+): Promise<LinePage> {
+  const { slice, first } = placeOf(cursor);
+  if (slice >= batch.slices) return { lines: [], next: undefined };
+  const open = batch.open.find((each) => each.slice === slice);
+  // Those after `next` have not begun: their jobs are not made.
+  const isCollected = open === undefined && slice < batch.next;
+  const all: readonly LineResult[] = await (isCollected ? readPart : readSlice)(parts.store, batch, slice);
+  const shown = all.slice(first, first + limit);
+  const states = open ? await openStates(parts, batch, open, shown, first) : shown.map(stateOf);
+  const lines = await Promise.all(states.map((state) => present(parts, batch, state)));
+  if (first + limit < all.length) return { lines, next: `${slice}.${first + limit}` };
+  return { lines, next: slice + 1 < batch.slices ? `${slice + 1}.0` : undefined };
+}
+
+function placeOf(cursor = '0.0'): Place {
+  const [, slice, first] = /^(\d{1,6})\.(\d{1,6})$/.exec(cursor) ?? [];
+  if (slice === undefined) throw new LehrError('invalid-request', 'The cursor is not one of this list.');
+  return { slice: Number(slice), first: Number(first) };
+}
+
+interface LineState {
+  readonly line: number;
+  readonly custom_id: string;
+  readonly record?: JobRecord | undefined;
+  readonly error?: LineFault | undefined;
+}
+
+const stateOf = ({ line, custom_id, record, error }: LineResult): LineState => ({
+  line,
+  custom_id,
+  record: record && parseStoredRecord(record.id as JobId, record),
+  error,
+});
+
+/** `first`: the number of the first of the lines in their slice. */
+async function openStates(
+  { records, batches }: LineParts,
+  { id }: BatchRecord,
+  { slice, at, jobs }: OpenSlice,
+  lines: readonly LineResult[],
+  first: number,
+): Promise<LineState[]> {
+  const refused = await batches.refused(id, slice);
+  const found = await records.readMany(lines.map(({ line }) => jobIdOfLine(id, line, at)));
+  return lines.map(({ line, custom_id }, i) => ({
+    line,
+    custom_id,
+    record: found[i],
+    error: refused[first + i] ?? (found[i] === undefined && jobs !== undefined ? GONE : undefined),
+  }));
+}
+
+const present = async (
+  { presenter }: LineParts,
+  { source }: BatchRecord,
+  { line, custom_id, record, error }: LineState,
+): Promise<BatchLine> => ({
+  line: line + 1,
+  custom_id,
+  ...(source.from === 'sweep' && { values: sweepValues(source.sweep, line) }),
+  ...(record && { job: await presenter.job(record, { brief: true }) }),
+  ...(error && { error: { code: error.code, message: error.message } }),
+});
