@@ -165,9 +165,11 @@ describe.skipIf(!chromiumPath)('the looks of the studio', () => {
         await lookAt(page, `admin-limits-${colorScheme}`, `admin-limits-phone-${colorScheme}`);
       }
       await page.goto(`${stack.url}/studio/planned`);
-
       await page.locator('.planned-mark').first().waitFor();
       await lookAt(page, `planned-${colorScheme}`, `planned-phone-${colorScheme}`);
+      await page.getByRole('link', { name: 'Seeds of a lighthouse' }).click();
+      await expect.poll(() => page.locator('.sheet .picture[data-loaded="true"]').count()).toBe(8);
+      await lookAt(page, `batch-${colorScheme}`, `batch-phone-${colorScheme}`);
       await page.setViewportSize(PHONE);
       for (const tab of ['settings', 'traffic']) {
         await page.goto(`${stack.url}/studio/admin/${tab}`);

@@ -76,6 +76,7 @@ export function studioRoutes(app: Api, { publicUrl, storeOrigins }: PlaceParts):
     '/studio/admin',
     '/studio/admin/:tab',
     '/studio/jobs/:id',
+    '/studio/batches/:id',
   ]) {
     app.get(path, headers, page);
   }

@@ -15,7 +15,7 @@ export interface LoggedEvent {
 }
 
 const PLACE_EVERY_MS = 2_000;
-const RECONNECT_MS = 1_500;
+export const RECONNECT_MS = 1_500;
 const SURELY_OPEN_MS = 3_000;
 
 export class FollowedJob {
@@ -140,7 +140,7 @@ function noteOf(event: JobEvent): string {
 }
 
 /** A job that was deleted and a session that ended do not come back; a lost connection, a restart or a busy server may. */
-function mayRecover(error: unknown): boolean {
+export function mayRecover(error: unknown): boolean {
   if (!(error instanceof LehrError)) return error instanceof TypeError;
   return error.retryable || error.code === 'connection-failed' || error.code === 'timed-out';
 }

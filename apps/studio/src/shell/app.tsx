@@ -17,6 +17,9 @@ import { type AdminTab, view } from './router.ts';
 
 const ChartsView = later(async () => (await import('../charts/charts.tsx')).ChartsView);
 const PlannedView = later(async () => (await import('../planned/planned.tsx')).PlannedView);
+const BatchPage = later<{ readonly id: string }>(
+  async () => (await import('../planned/batch-page.tsx')).BatchPage,
+);
 const AdminView = later<{ readonly tab: AdminTab }>(async () => (await import('../admin/admin.tsx')).Admin);
 
 export function App() {
@@ -64,6 +67,8 @@ function Current() {
       return <AdminView tab={shown.tab} />;
     case 'job':
       return <JobPage key={shown.id} id={shown.id} />;
+    case 'batch':
+      return <BatchPage key={shown.id} id={shown.id} />;
     default:
       return <Unknown />;
   }
@@ -94,6 +99,7 @@ function titleOf(): string {
     planned: texts.planned.title,
     admin: texts.admin.title,
     job: texts.job.title,
+    batch: texts.planned.batch,
     unknown: texts.notFound.title,
   }[shown.name];
   return `${title} · ${texts.name}`;

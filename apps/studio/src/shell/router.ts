@@ -15,7 +15,7 @@ export type AdminTab = (typeof ADMIN_TABS)[number];
 export type Place =
   | { readonly name: 'make' | 'speak' | 'compare' | 'gallery' | 'belt' | 'charts' | 'planned' | 'sign-in' }
   | { readonly name: 'admin'; readonly tab: AdminTab }
-  | { readonly name: 'job'; readonly id: string };
+  | { readonly name: 'job' | 'batch'; readonly id: string };
 export type View = Place | { readonly name: 'unknown' };
 
 const PATHS = {
@@ -31,12 +31,13 @@ const PATHS = {
 
 export function pathOf(view: Place): string {
   if (view.name === 'job') return `/studio/jobs/${view.id}`;
+  if (view.name === 'batch') return `/studio/batches/${view.id}`;
   return view.name === 'admin' ? `/studio/admin/${view.tab}` : PATHS[view.name];
 }
 
 function viewOf(path: string): View {
-  const [, id] = /^\/studio\/jobs\/([\w-]+)$/.exec(path) ?? [];
-  if (id !== undefined) return { name: 'job', id };
+  const [, kind, id] = /^\/studio\/(jobs|batches)\/([\w-]+)$/.exec(path) ?? [];
+  if (id !== undefined) return { name: kind === 'jobs' ? 'job' : 'batch', id };
   if (path === '/studio/admin') return { name: 'admin', tab: 'traffic' };
   const tab = ADMIN_TABS.find((each) => path === `/studio/admin/${each}`);
   if (tab) return { name: 'admin', tab };

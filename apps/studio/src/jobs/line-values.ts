@@ -1,0 +1,28 @@
+/** What tells the lines of a batch apart. Pure. */
+import type { BatchLine } from '@lehr/client';
+import { titleOfTexts } from '../gallery/text-results.ts';
+import { settingText } from './setting-text.ts';
+
+export type LineValue = readonly [name: string, text: string];
+
+/**
+ * For each line, in their order: of a sweep the value of each list, else the fields of its job that the lines have not in common. The API
+ * does not say what a line without a job asks for.
+ */
+export function valuesOfLines(lines: readonly BatchLine[]): readonly (readonly LineValue[])[] {
+  const fields = lines.map(fieldsOf);
+  const known = fields.filter((each) => each !== undefined);
+  const differs = (name: string) => new Set(known.map((each) => JSON.stringify(each[name]))).size > 1;
+  const names = [...new Set(known.flatMap((each) => Object.keys(each)))].filter(differs);
+  return lines.map(({ values }, i) => {
+    const all = values ?? fields[i] ?? {};
+    const shown = values ? Object.keys(values) : names.filter((name) => all[name] !== undefined);
+    return shown.map((name) => [name.replaceAll('_', ' '), textOf(name, all[name])] as const);
+  });
+}
+
+const fieldsOf = ({ job }: BatchLine): Readonly<Record<string, unknown>> | undefined =>
+  job && { model: job.model, ...job.input };
+
+const textOf = (name: string, value: unknown): string =>
+  (name === 'texts' ? titleOfTexts({ input: { texts: value } }) : undefined) ?? settingText(name, value);
