@@ -78,6 +78,20 @@ test('A page of large jobs ends early, and its next pages have the other jobs', 
   expect(all.pages).toBe(3);
 });
 
+test('A page that searches the words of large jobs ends early too, although it shows none of them', async () => {
+  const world = await queueWorld(server.url);
+  const [found] = await submitAll(world, 1, { input: { prompt: 'a fox' } });
+  await submitAll(world, 50, { input: { prompt: LONG, negative_prompt: LONG } });
+  const { shown, next, bytes } = await pageOf(world, { text: 'fox' });
+  expect({ shown, hasNext: next !== undefined }).toEqual({ shown: [], hasNext: true });
+  expect(bytes).toBeGreaterThan(1_000_000);
+  expect(bytes).toBeLessThan(1_400_000);
+  expect(await allOf(world, { text: 'fox' })).toEqual({ ids: [found], pages: 3 });
+  const ids = await new JobList(world.redis, world.keys).ids(DEFAULT_TENANT, { limit: 100, text: 'fox' });
+  expect({ shown: ids.shown, hasNext: ids.next !== undefined }).toEqual({ shown: [], hasNext: true });
+  expect(ids.bytes).toBeLessThan(1_400_000);
+});
+
 test.each([
   ['failed', 'fail'],
   ['canceled', 'cancel'],
@@ -115,7 +129,9 @@ test('Pages of one model and of one type have all their jobs, and each page look
   const first = await submitAll(world, 2);
   const other = await submitAll(world, 2, { model: 'tiny@2' });
   const workflows = await submitAll(world, 2, { type: 'workflow', workflow: { nodes: [] } });
-  await listOthers(world, 4100);
+  await listOthers(world, 6100);
+  // The tenant's next page waits for these bytes (apps/api/src/jobs/job-pages.ts).
+  expect((await pageOf(world, { model: 'tin' })).bytes).toBe(2000 * 128);
   expect(await allOf(world, { model: 'tiny@2' })).toEqual({ ids: other, pages: 3 });
   expect((await allOf(world, { model: 'tin' })).ids).toEqual([]);
   expect((await allOf(world, { model: 'tiny', type: 'text-to-image' })).ids).toEqual([...other, ...first]);

@@ -3,7 +3,7 @@
 -- KEYS[1..]  sets of job ids in order of id: of all jobs of the tenant, of those that ended in one state, of the unfinished ones, or of those
 --            with a label. The smallest is read; of the others it is asked whether they have the job
 -- ARGV[1]  <prefix>, ARGV[2] the id after which the part begins; empty: it begins with the newest job
--- ARGV[3]  how many records, ARGV[4] how many ids to look at, ARGV[5] no further record is read after this many bytes
+-- ARGV[3]  how many records, ARGV[4] how many ids to look at, ARGV[5] no further record is read or searched after this many bytes
 -- ARGV[6]  the state, ARGV[7] the type, ARGV[8] the model (`name` or `name@version`); empty: any
 -- ARGV[9]  1: ids without a record leave the set, because the record has expired
 -- ARGV[10] the id before which the list ends, '' for none: it has no older jobs than that
@@ -12,8 +12,8 @@
 -- ARGV[12] 1: ids alone
 -- ARGV[13] the code of its error; empty: any
 --
--- Returns {the id that was looked at last, 1 if older ones follow, bytes of the records, {{id, the record as a flat hash} ...}}; of a key
--- that is no hash, the id alone.
+-- Returns {the id that was looked at last, 1 if older ones follow, bytes that were read and searched, with LOOK_BYTES for each job, {{id,
+-- the record as a flat hash} ...}}; of a key that is no hash, the id alone.
 
 local prefix, after, max_records, max_ids, max_bytes = ARGV[1], ARGV[2], tonumber(ARGV[3]), tonumber(ARGV[4]), tonumber(ARGV[5])
 local state, type_wanted, model = ARGV[6], ARGV[7], ARGV[8]
@@ -65,16 +65,19 @@ local function has_any(list, words_of)
   end
   return false
 end
+local bytes = 0
+-- A look at a job that is neither read nor searched takes Redis about as long as these bytes of one that is searched.
+local LOOK_BYTES = 128
 local function is_found(key)
   if wanted == '' then return true end
   local stored = redis.call('HMGET', key, 'input', 'output')
+  bytes = bytes + #(stored[1] or '') + #(stored[2] or '')
   local input, output = decoded(stored[1]), decoded(stored[2])
   if has(field_of(input, 'prompt')) or has(field_of(field_of(output, 'transcript'), 'text')) then return true end
   if has_any(field_of(input, 'texts'), function(text) return field_of(text, 'text') or text end) then return true end
   return has_any(field_of(input, 'nodes'), function(node) return field_of(field_of(node, 'input'), 'prompt') end)
 end
 
-local bytes = 0
 local function read(key)
   local flat = redis.call('HGETALL', key)
   for _, each in ipairs(flat) do bytes = bytes + #each end
@@ -94,6 +97,7 @@ for i = 1, math.min(#ids, max_ids) do
   local key = prefix .. ':record:' .. id
   local known = redis.pcall('HMGET', key, 'state', 'type', 'model', 'parent', error_code == '' and 'parent' or 'error')
   last = id
+  bytes = bytes + LOOK_BYTES
   if known.err then
     records[#records + 1] = { id }
   elseif not known[1] and redis.call('EXISTS', key) == 0 then

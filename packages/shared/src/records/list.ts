@@ -37,7 +37,7 @@ export interface Page<Shown> {
   readonly shown: Shown[];
   /** The id after which the next page begins; undefined at the end. */
   readonly next: JobId | undefined;
-  /** Of the records that were read. */
+  /** Of the records that were read and of the texts that were searched, and 128 for each job that was looked at. */
   readonly bytes: number;
 }
 
@@ -89,17 +89,19 @@ export class JobList {
   }
 
   /** As `page`, without reading the jobs: ids alone. */
-  async ids(tenant: TenantId, query: ListQuery): Promise<Pick<Page<JobId>, 'shown' | 'next'>> {
+  async ids(tenant: TenantId, query: ListQuery): Promise<Page<JobId>> {
     const shown: JobId[] = [];
+    let bytes = 0;
     let after = query.cursor ?? (query.before === undefined ? undefined : firstIdAt(query.before));
-    for (let parts = 0; parts < MAX_PARTS && shown.length < query.limit; parts++) {
+    for (let parts = 0; parts < MAX_PARTS && shown.length < query.limit && bytes < MAX_BYTES; parts++) {
       const wanted = { ...query, limit: query.limit - shown.length, cursor: after };
-      const { last, more, found } = await this.#ask(tenant, wanted, true);
+      const { found, ...part } = await this.#ask(tenant, wanted, true);
       shown.push(...found.map(([id]) => id));
-      if (!more) return { shown, next: undefined };
-      after = last;
+      bytes += part.bytes;
+      if (!part.more) return { shown, next: undefined, bytes };
+      after = part.last;
     }
-    return { shown, next: after };
+    return { shown, next: after, bytes };
   }
 
   async #part(tenant: TenantId, query: ListQuery): Promise<Part> {
