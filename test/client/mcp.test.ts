@@ -135,6 +135,22 @@ describe.each(['stdio', 'http'] as const)('Over %s', (way) => {
     expect(textOf(await status(failing, 0))).toMatch(/^numeric-error: .*\nJob: job_/s);
   });
 
+  test('a client that gives up a call does not lose its job, and may go on', async () => {
+    const world = await served();
+    const client = await connected(way, world);
+    const given = new AbortController();
+    const call = client.callTool(
+      { name: 'draw', arguments: { prompt: 'a red circle' } },
+      { signal: given.signal },
+    );
+    const claim = await world.worker.next(QUEUE);
+    given.abort();
+    await expect(call).rejects.toThrow();
+    await world.worker.succeed(claim, PICTURE);
+    const status = await client.callTool({ name: 'status', arguments: { job: claim.jobId } });
+    expect(textOf(status)).toContain('succeeded');
+  });
+
   test('texts become vectors, in the order of the texts', async () => {
     const world = await textWorld(redis.url);
     const client = await connected(way, { url: world.url, key: API_KEY });
@@ -292,21 +308,6 @@ test('A picture that the server cannot read is still a link', async () => {
   await world.parts.store.delete(toObjectKey(`out/default/${claim.jobId}/${claim.token}/0.png`));
   const { isError, content } = await client.callTool({ name: 'status', arguments: { job } });
   expect([isError, content.map(({ type }) => type)]).toEqual([undefined, ['resource_link', 'text']]);
-});
-
-test('A client that gives up a call does not lose its job', async () => {
-  const world = await served();
-  const client = await connected('http', world);
-  const given = new AbortController();
-  const call = client.callTool(
-    { name: 'draw', arguments: { prompt: 'a red circle' } },
-    { signal: given.signal },
-  );
-  const claim = await world.worker.next(QUEUE);
-  given.abort();
-  await expect(call).rejects.toThrow();
-  await world.worker.succeed(claim, PICTURE);
-  expect((await world.get(claim.jobId)).status).toBe('succeeded');
 });
 
 test('Calls of agents take their turns like other requests: a hundred of them at once all get an answer', async () => {
