@@ -107,6 +107,28 @@ test('At most so many jobs of a key run at once: the next ones step aside for ot
   expect(await world.parked(own[3])).toBe(`${ACME}:customer-42`);
 });
 
+test('A job that was parked is queued once in its events, however it ends', async () => {
+  const { accept, start, end, releaseDue, records } = await parkingWorld();
+  const [first, second, third] = [
+    await accept({ concurrency: ONE }),
+    await accept({ concurrency: ONE }),
+    await accept({ concurrency: ONE }),
+  ];
+  const typesOf = async (id: JobId) => (await records.events(id, 0)).map(({ rev, type }) => `${rev} ${type}`);
+  const [running] = await start(3);
+  expect(running.claim.jobId).toBe(first);
+  await end(running);
+  expect(await releaseDue()).toEqual([second]);
+  expect(await typesOf(second)).toEqual(['1 job.queued']);
+  const [next] = await start(1);
+  expect(await typesOf(second)).toEqual(['1 job.queued', '2 job.started']);
+  await end(next);
+  expect(await typesOf(second)).toEqual(['1 job.queued', '2 job.started', '3 job.succeeded']);
+  expect(await releaseDue()).toEqual([third]);
+  await records.apply([{ move: 'cancel', id: third }]);
+  expect(await typesOf(third)).toEqual(['1 job.queued', '2 job.canceled']);
+});
+
 test('Where jobs of one key allow different numbers, the number of the first in line counts', async () => {
   const world = await parkingWorld();
   const { accept, start, idsOf } = world;

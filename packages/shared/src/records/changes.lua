@@ -16,7 +16,7 @@ if not state then return nil end
 -- The events of a finished job that was only queued, started and ended are not stored.
 local function plain_events()
   local events = { '1 ' .. created_at .. (run_at and ' job.scheduled' or ' job.queued') }
-  if released_at then events[2] = '2 ' .. released_at .. ' job.queued' end
+  if run_at and released_at then events[2] = '2 ' .. released_at .. ' job.queued' end
   if started_at then events[2] = '2 ' .. started_at .. ' job.started' end
   events[#events + 1] = rev .. ' ' .. finished_at .. ' job.' .. state
   return events

@@ -187,7 +187,9 @@ local function apply(m)
   local is_own = move == m.move
   state = MOVES[move].to
   follow_state(m.id, known, state)
-  rev = rev + 1
+  -- A job that was parked has been queued all the time, for its readers, too.
+  local is_back = move == 'release' and known.parked
+  if not is_back then rev = rev + 1 end
   local written = { 'state', state, 'rev', rev }
   if is_own then append_fields(written, m.fields) end
   if move == 'start' then
@@ -217,7 +219,9 @@ local function apply(m)
   end
   -- A workflow shows the states of its nodes.
   if known.parent and state ~= known.state then redis.call('PUBLISH', prefix .. ':changed:' .. known.parent, rev) end
-  announce(m.id, state, rev, EVENT[move], m.data or (move == 'progress' and m.fields and m.fields.progress) or nil, known.hook_events)
+  if not is_back then
+    announce(m.id, state, rev, EVENT[move], m.data or (move == 'progress' and m.fields and m.fields.progress) or nil, known.hook_events)
+  end
 
   if not is_own then return answer('overtaken') end
   local reply = answer('ok')
