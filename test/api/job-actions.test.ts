@@ -99,7 +99,7 @@ test('A count comes first, and then only jobs that match, of the tenant, and mad
   expect(await redis.exists(keys.jobActionsDue, keys.openJobActionsOf('default' as TenantId))).toBe(0);
 });
 
-test('Failed jobs are retried once each and then deleted, and what cannot be retried is counted by its error', async () => {
+test('Failed jobs are retried once each, however often it is asked for, and then deleted, and what cannot be retried is counted by its error', async () => {
   const world = await working(await apiWorld(server.url));
   const failed = await postSome(world, 3);
   for (const _ of failed) await world.worker.fail(await world.worker.take());
@@ -113,6 +113,8 @@ test('Failed jobs are retried once each and then deleted, and what cannot be ret
   const { data } = (await (await world.ask('GET', '/v1/jobs?status=queued')).json()) as { data: Job[] };
   expect(data.map(({ retried_from }) => retried_from).sort()).toEqual([failed[0].id, failed[2].id].sort());
 
+  const again = await ended(world, await begin(world, { action: 'retry', filter }));
+  expect(again).toMatchObject({ matched: 3, done: 0, skipped: 2, failed: 1 });
   const other = { ...filter, error_code: 'engine-crashed' as const };
   expect(await ended(world, await begin(world, { action: 'delete', filter: other }))).toMatchObject({
     matched: 0,

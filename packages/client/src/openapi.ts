@@ -2283,7 +2283,7 @@ export interface components {
             /** @enum {string} */
             readonly object: "job_action";
             /**
-             * @description A job in a state that the action does not apply to is skipped: `cancel` is for jobs that have not ended, `retry` and `delete` for those that have, `prioritize` for those that wait. Workflows are neither retried nor given a priority.
+             * @description A job in a state that the action does not apply to is skipped: `cancel` is for jobs that have not ended, `retry` and `delete` for those that have, `prioritize` for those that wait. Jobs that were retried before are not retried again, and workflows are neither retried nor given a priority.
              * @enum {string}
              */
             readonly action: "cancel" | "retry" | "delete" | "prioritize";
@@ -2309,7 +2309,7 @@ export interface components {
             /** @description Jobs that were found so far. */
             readonly matched: number;
             readonly done: number;
-            /** @description In a state that the action does not apply to. */
+            /** @description The action does not apply to them. */
             readonly skipped: number;
             readonly failed: number;
             /** @description Of those that failed, by code. */
@@ -2356,7 +2356,7 @@ export interface components {
         };
         readonly JobActionRequest: {
             /**
-             * @description A job in a state that the action does not apply to is skipped: `cancel` is for jobs that have not ended, `retry` and `delete` for those that have, `prioritize` for those that wait. Workflows are neither retried nor given a priority.
+             * @description A job in a state that the action does not apply to is skipped: `cancel` is for jobs that have not ended, `retry` and `delete` for those that have, `prioritize` for those that wait. Jobs that were retried before are not retried again, and workflows are neither retried nor given a priority.
              * @enum {string}
              */
             readonly action: "cancel" | "retry" | "delete" | "prioritize";

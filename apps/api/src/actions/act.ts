@@ -25,7 +25,7 @@ export function applies(
 ): boolean {
   const hasEnded = isTerminal(job.state);
   if (action === 'cancel') return !hasEnded;
-  if (action === 'retry') return hasEnded && !job.workflow;
+  if (action === 'retry') return hasEnded && !job.workflow && job.retried_as === undefined;
   if (action === 'delete') return hasEnded;
   const waits = job.state === 'queued' || job.state === 'scheduled';
   return waits && !job.workflow && job.priority !== priority;
@@ -64,13 +64,14 @@ async function retryOne(
   caller: Caller,
   { id: action, tenant, page_at }: StoredAction,
   id: JobId,
-) {
+): Promise<ActOutcome> {
   const of = await parts.records.read(id);
   if (!of) throw new LehrError('not-found', 'The job was deleted before it was retried.');
   const own = { id: jobIdOfTick(`${action} ${id}`, page_at) };
+  if (of.retried_as !== undefined && of.retried_as !== own.id) return 'skipped';
   const { record, how } = await submitJob(parts, { ...caller, tenant }, retryOf(of), {}, own);
   if (how === 'new') countJob(parts, record);
-  return 'done' as const;
+  return 'done';
 }
 
 async function prioritizeOne(

@@ -10,7 +10,7 @@ export const retryJobs = defineCommand({
   summary: 'Create new jobs from the input of jobs that have ended: of the given ones, or of all that match.',
   notes: [
     'With options that choose jobs, it covers those that there are when it begins, and goes on when this command is interrupted.',
-    'Then workflows and jobs that have not ended are skipped, and why jobs could not be retried is said on standard error.',
+    'Then workflows, jobs that have not ended and jobs that were retried before are skipped, and why jobs could not be retried is said on standard error.',
   ],
   options: ACTION_OPTIONS,
   run: async (call) => {

@@ -36,7 +36,8 @@ export type JobActionName = (typeof JOB_ACTIONS)[number];
 const action = z.enum(JOB_ACTIONS).meta({
   description:
     'A job in a state that the action does not apply to is skipped: `cancel` is for jobs that have not ended, `retry` and `delete` for those that ' +
-    'have, `prioritize` for those that wait. Workflows are neither retried nor given a priority.',
+    'have, `prioritize` for those that wait. Jobs that were retried before are not retried again, and workflows are neither retried nor given a ' +
+    'priority.',
 });
 const priority = z.enum(PRIORITY_CLASSES);
 
@@ -91,7 +92,7 @@ export const JobActionSchema = z
     count_is_exact,
     matched: z.int().meta({ description: 'Jobs that were found so far.' }),
     done: z.int(),
-    skipped: z.int().meta({ description: 'In a state that the action does not apply to.' }),
+    skipped: z.int().meta({ description: 'The action does not apply to them.' }),
     failed: z.int(),
     errors: z.array(JobActionErrorSchema).meta({ description: 'Of those that failed, by code.' }),
   })

@@ -1,5 +1,11 @@
 -- The move that makes a record. This text is put after planned.lua and move-effects.lua, and before transition.lua and queue/accept.lua, which use it.
 
+-- Notes in the record of an ended job that this one repeats it. Its version stays: nothing that callers are shown has changed. One that has
+-- expired must not come back; of a damaged one nothing is noted.
+local function note_retry(key, id)
+  if redis.call('EXISTS', key) == 1 then redis.pcall('HSET', key, 'retried_as', id) end
+end
+
 -- Writes the record of a job that has none. This is all of the move for a job that is admitted by the same script (queue/accept.lua).
 local function store(id, fields)
   -- As text: Redis takes half a microsecond to write a number of a script.
@@ -9,6 +15,7 @@ local function store(id, fields)
   local written = { 'id', id, 'state', state, 'rev', '1', 'attempt', '0', 'created_at', at }
   append_fields(written, fields)
   redis.call('HSET', prefix .. ':record:' .. id, unpack(written))
+  if fields.retried_from then note_retry(prefix .. ':record:' .. fields.retried_from, id) end
   redis.call('ZADD', KEYS[1], at, id)
   redis.call('ZADD', prefix .. ':live:' .. fields.tenant, '0', id)
   if not fields.parent then

@@ -211,6 +211,8 @@ const base = {
   trace: z.string().optional(),
   /** The job that this one repeats. */
   retried_from: id<JobId>().optional(),
+  /** Of an ended one: the last job that repeats it. */
+  retried_as: id<JobId>().optional(),
   /** When a rollout chose its version: which one, and how its end is counted (rollout-share.ts). */
   rollout: z.string().optional(),
   /** Rises with every change; the job's ETag and the id of its last event. */
