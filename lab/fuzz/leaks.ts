@@ -66,8 +66,9 @@ async function allStreamsFit({ port, ask, attackerKey }: Target): Promise<boolea
   return responses.every(({ status }) => status === 200);
 }
 
-/** Ends what makes jobs of the attacker, cancels these, and waits until none of them runs any more. */
+/** Ends what makes or changes jobs of the attacker, cancels these, and waits until none of them runs any more. */
 export async function endJobs(target: Target): Promise<void> {
+  await eventually('actions', () => noActionIsLeft(target));
   await eventually('schedules', () => noScheduleIsLeft(target));
   await eventually('batches', () => noBatchIsLeft(target));
   await eventually('jobs', () => noJobIsLeft(target));
@@ -78,6 +79,15 @@ async function noScheduleIsLeft({ ask, attackerKey }: Target): Promise<boolean> 
   const { data } = (await page.json()) as { data: { id: string }[] };
   for (const { id } of data) await (await ask(attackerKey, 'DELETE', `/v1/schedules/${id}`)).arrayBuffer();
   return data.length === 0;
+}
+
+async function noActionIsLeft({ ask, attackerKey }: Target): Promise<boolean> {
+  const page = await ask(attackerKey, 'GET', '/v1/job-actions');
+  const { data } = (await page.json()) as { data: { id: string; ended_at: string | null }[] };
+  const open = data.filter(({ ended_at }) => ended_at === null);
+  for (const { id } of open)
+    await (await ask(attackerKey, 'POST', `/v1/job-actions/${id}/cancel`)).arrayBuffer();
+  return open.length === 0;
 }
 
 async function noBatchIsLeft({ ask, attackerKey }: Target): Promise<boolean> {

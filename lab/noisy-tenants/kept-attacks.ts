@@ -1,4 +1,4 @@
-/** Attacks with what makes jobs by itself, and with searches among many: batches, schedules and filters. */
+/** Attacks with what makes or changes jobs by itself, and with searches among many: batches, schedules, actions and filters. */
 import { once } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';
 import {
@@ -13,6 +13,9 @@ import {
 const MAX_SCHEDULES = 1000;
 const MIN_EVERY_S = 10;
 const LOOK_EVERY_MS = 1000;
+/** Actions begin again when they are through, so more jobs only take longer to make and to end. */
+const WAITING_JOBS = 2_000;
+const POSTS_AT_ONCE = 8;
 const REQUEST = { type: 'text-to-image', input: {} };
 
 async function post({ port, ...context }: AttackContext, path: string, body: object): Promise<number> {
@@ -44,6 +47,26 @@ async function makeSchedules(context: AttackContext): Promise<void> {
     await post(context, '/v1/schedules', { name: `attack ${i}`, every_s: MIN_EVERY_S, request: REQUEST });
 }
 
+async function makeWaiting(context: AttackContext): Promise<void> {
+  let left = WAITING_JOBS * context.scale;
+  const posts = Array.from({ length: POSTS_AT_ONCE }, async () => {
+    while (left-- > 0 && (await post(context, '/v1/jobs', { ...REQUEST, priority: 'bulk' })) === 202);
+  });
+  await Promise.all(posts);
+}
+
+/** Moves all of them in the queue, again and again: as many actions at once as a tenant may have. Counts wait for nothing. */
+async function actOnAll(context: AttackContext): Promise<never> {
+  const all = { filter: {}, all: true };
+  for (;;) {
+    for (const priority of ['standard', 'bulk']) {
+      const status = await post(context, '/v1/job-actions', { ...all, action: 'prioritize', priority });
+      if (status !== 202) await sleep(LOOK_EVERY_MS);
+    }
+    await post(context, '/v1/job-actions', { ...all, action: 'delete', dry_run: true });
+  }
+}
+
 /** Searches that find nothing, among records with the longest prompts. */
 const search = (context: AttackContext): Promise<unknown> =>
   Promise.all(
@@ -60,6 +83,7 @@ const prepareSearch = (context: AttackContext): Promise<void> =>
 export const KEPT_ATTACKS: Readonly<Record<string, PreparedAttack>> = {
   'the largest batch': { prepare: async () => {}, attack: largestBatch },
   'a thousand schedules': { prepare: makeSchedules, attack: () => once(process, 'disconnect') },
+  'actions on all jobs': { prepare: makeWaiting, attack: actOnAll },
   'the widest filters': { prepare: prepareSearch, attack: search },
   'a batch, schedules and filters at once': {
     prepare: async (context) => {
