@@ -34,10 +34,11 @@ export function completeInput(
   const strength = strengthOf(request, model);
   const reading = readingOf(request, model);
   const adapted = completeAdapters(request, model, reading.prompt_syntax ?? 'plain');
+  const { prompt, adapters } = adapted.fields;
+  // What is copied comes last: V8 makes a hidden class for each object that gets fields after a copy.
   const first: TextToImageInput = {
-    ...adapted.fields,
+    prompt,
     negative_prompt: request.negative_prompt ?? '',
-    ...reading,
     width: request.width ?? own.width,
     height: request.height ?? own.height,
     steps: request.steps ?? defaultSteps(model, strength),
@@ -48,13 +49,15 @@ export function completeInput(
     n: request.n ?? 1,
     output_format: request.output_format ?? 'png',
     embed_prompt: request.embed_prompt ?? false,
+    ...(adapters && { adapters }),
+    ...reading,
     ...sizesOf(request),
     ...(strength !== undefined && { strength }),
     ...windowOf(request),
     ...editFields(request),
   };
   const hires = completeHires(request, first, model);
-  const input: TextToImageInput = { ...first, ...(hires && { hires }) };
+  const input: TextToImageInput = hires ? { ...first, hires } : first;
   let problems = [
     ...sizeProblems(input, model),
     ...runProblems(input, model),

@@ -131,7 +131,7 @@ async function resolvePicture(
   const group = groupOf(input, ref, fleet);
   const controls = completeControls(parts.registry, model, request.input.control ?? []);
   const located = await locateControls(parts, context, request.input.control ?? []);
-  const priced = { ...input, control: controls };
+  const priced = { control: controls, ...input };
   return {
     type: 'text-to-image',
     model: formatModelRef(ref),

@@ -278,13 +278,12 @@ export class RecordStore {
   }
 }
 
-/** A record as it is created. */
+/** A record as it is created. What is added comes before the copied fields, as in admittedJob. */
 export function newRecord(job: NewJob, created_at: number): JobRecord {
   const { run_at } = job;
-  const created = { rev: 1, attempt: 0, created_at };
   return run_at === undefined
-    ? { ...job, state: 'queued', ...created }
-    : { ...job, state: 'scheduled', run_at, ...created };
+    ? { state: 'queued', rev: 1, attempt: 0, created_at, ...job }
+    : { state: 'scheduled', rev: 1, attempt: 0, created_at, ...job, run_at };
 }
 
 /** The fields of a new record, as CREATE_LUA takes them. */
