@@ -122,6 +122,30 @@ test('A batch of requests becomes jobs, and its answers are in the order of the 
   expect(data).toEqual([done]);
 });
 
+test('The files of a batch have their true size, whether they were downloaded before or not, and in the list', async () => {
+  const world = await batchWorld();
+  const batch = await create(world, { requests: ['one', 'two'].map((prompt) => picture(prompt)) });
+  world.feed();
+  await work(world, 2, (prompt) => prompt === 'two');
+  const { output_file_id, error_file_id } = await ended(world, batch.id);
+  const sizeOf = async (id: string | null) => {
+    const content = await world.ask('GET', `/v1/files/${id}/content`);
+    return (await content.arrayBuffer()).byteLength;
+  };
+  const file = async (id: string | null) =>
+    (await (await world.ask('GET', `/v1/files/${id}`)).json()) as { id: string; bytes: number };
+  const { bytes } = await file(output_file_id);
+  expect(bytes).toBeGreaterThan(0);
+  expect(bytes).toBe(await sizeOf(output_file_id));
+  const { data } = (await (await world.ask('GET', '/v1/files?purpose=batch_output')).json()) as {
+    data: { id: string; bytes: number }[];
+  };
+  const listed = new Map(data.map((each) => [each.id, each.bytes]));
+  expect(listed.get(String(output_file_id))).toBe(bytes);
+  expect(listed.get(String(error_file_id))).toBe(await sizeOf(error_file_id));
+  expect((await file(error_file_id)).bytes).toBe(listed.get(String(error_file_id)));
+});
+
 test('A sweep is counted before a job exists, and its last list varies fastest', async () => {
   const world = await batchWorld();
   const sweep = {

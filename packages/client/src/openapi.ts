@@ -2760,7 +2760,7 @@ export interface components {
             readonly id: string;
             /** @enum {string} */
             readonly object: "file";
-            /** @description Of the output of a batch 0: it is written while it is read. */
+            /** @description The output of a batch is counted when it is first read or asked for, which takes as long as a download; 0 where a list had no time for it. */
             readonly bytes: number;
             /** @description Unix seconds. */
             readonly created_at: number;

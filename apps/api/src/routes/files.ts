@@ -5,7 +5,6 @@
 import { createRoute, z } from '@hono/zod-openapi';
 import { LehrError, type TenantId } from '@lehr/shared';
 import { refusal } from '../base/field-problems.ts';
-import { answersOf } from '../batches/answers.ts';
 import { checkJsonShape, MAX_DEPTH, MAX_VALUES } from '../http/bodies/json-shape.ts';
 import { inactive } from '../http/fair-admission.ts';
 import { guardRate, requires } from '../http/middleware/auth.ts';
@@ -15,6 +14,8 @@ import type { Multipart } from '../jobs/files/multipart.ts';
 import type { Api, ApiParts } from '../parts.ts';
 import {
   asOpenAiFile,
+  batchOutput,
+  counted,
   createOpenAiFile,
   DeletedFileSchema,
   fileListRoute,
@@ -182,8 +183,9 @@ export function fileRoutes(app: Api, parts: ApiParts): void {
   fileListRoute(app, parts);
 
   app.openapi(getRoute, async (c) => {
-    const file = await files.find(c.var.caller.tenant, c.req.valid('param').id);
-    return c.json(asOpenAiFile(file) ?? present(file), 200);
+    const { tenant } = c.var.caller;
+    const file = await files.find(tenant, c.req.valid('param').id);
+    return c.json(asOpenAiFile(await counted(parts, tenant, file)) ?? present(file), 200);
   });
 
   app.openapi(contentRoute, async (c) => {
@@ -233,9 +235,9 @@ async function contentOf(
   tenant: TenantId,
   file: StoredFile,
 ): Promise<ReadableStream<Uint8Array>> {
-  if (!file.batch) return parts.files.open(tenant, file);
-  const batch = await parts.batches.find(tenant, file.batch.id);
-  return bytesOf(answersOf(parts, batch, file.batch.output));
+  return file.batch
+    ? bytesOf(await batchOutput(parts, tenant, file, file.batch))
+    : parts.files.open(tenant, file);
 }
 
 /** Reads on only as fast as its reader, and no further when that hangs up. */

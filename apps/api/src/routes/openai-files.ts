@@ -1,25 +1,31 @@
 /** Files in the form of OpenAI's clients: those that were sent with a purpose, and the outputs of batches. */
 import { createRoute, z } from '@hono/zod-openapi';
-import type { LehrError } from '@lehr/shared';
+import { LehrError, type TenantId } from '@lehr/shared';
 import type { Caller } from '../access/auth/authenticator.ts';
 import { refusal } from '../base/field-problems.ts';
+import { answersOf } from '../batches/answers.ts';
 import { requires } from '../http/middleware/auth.ts';
 import { BEARER, problemsWithKey } from '../http/responses.ts';
 import { type Files, SENT_PURPOSES, type StoredFile } from '../jobs/files/files.ts';
 import type { Multipart } from '../jobs/files/multipart.ts';
 import type { SpooledFile } from '../jobs/files/spooled-file.ts';
-import type { Api, JobParts } from '../parts.ts';
+import type { Api, ApiParts } from '../parts.ts';
 import { queryNumber } from './params.ts';
 
 const PURPOSES = [...SENT_PURPOSES, 'batch_output'] as const;
 const MAX_PAGE = 1_000;
 const DEFAULT_PAGE = 100;
+/** No output of a batch is begun to be counted for a list after this time. */
+const COUNTING_MS = 1_000;
 
 export const OpenAiFileSchema = z
   .object({
     id: z.string(),
     object: z.literal('file'),
-    bytes: z.int().meta({ description: 'Of the output of a batch 0: it is written while it is read.' }),
+    bytes: z.int().meta({
+      description:
+        'The output of a batch is counted when it is first read or asked for, which takes as long as a download; 0 where a list had no time for it.',
+    }),
     created_at: z.int().meta({ description: 'Unix seconds.' }),
     expires_at: z.int().meta({ description: 'Unix seconds.' }),
     filename: z.string(),
@@ -32,6 +38,40 @@ export const OpenAiFileSchema = z
 export const DeletedFileSchema = z
   .object({ id: z.string(), object: z.literal('file'), deleted: z.literal(true) })
   .meta({ id: 'OpenAiDeletedFile' });
+
+type OutputParts = Pick<ApiParts, 'files' | 'batches' | 'store' | 'batchEndpoints' | 'clock'>;
+
+/** Texts of the output of a batch. Who reads them to their end has counted the file. */
+export async function batchOutput(
+  parts: OutputParts,
+  tenant: TenantId,
+  file: StoredFile,
+  { id, output }: NonNullable<StoredFile['batch']>,
+): Promise<AsyncGenerator<string>> {
+  const batch = await parts.batches.find(tenant, id);
+  return (async function* () {
+    let bytes = 0;
+    for await (const text of answersOf(parts, batch, output)) {
+      bytes += Buffer.byteLength(text);
+      yield text;
+    }
+    if (bytes !== file.bytes) await parts.files.noteBytes(tenant, file, bytes);
+  })();
+}
+
+/** With its bytes, also when it is the output of a batch that nobody has read; without them when that cannot be read now. */
+export async function counted(parts: OutputParts, tenant: TenantId, file: StoredFile): Promise<StoredFile> {
+  if (!file.batch || file.bytes > 0) return file;
+  let bytes = 0;
+  try {
+    for await (const text of await batchOutput(parts, tenant, file, file.batch))
+      bytes += Buffer.byteLength(text);
+  } catch (error) {
+    if (error instanceof LehrError) return file;
+    throw error;
+  }
+  return { ...file, bytes };
+}
 
 /** Undefined for a file that was sent in another form. */
 export function asOpenAiFile(file: StoredFile): z.output<typeof OpenAiFileSchema> | undefined {
@@ -109,11 +149,18 @@ const listRoute = createRoute({
   },
 });
 
-export function fileListRoute(app: Api, { files }: Pick<JobParts, 'files'>): void {
+export function fileListRoute(app: Api, parts: OutputParts): void {
+  const { files, clock } = parts;
   app.openapi(listRoute, async (c) => {
     const { purpose, order, limit, after } = c.req.valid('query');
-    const page = await files.page(c.var.caller.tenant, { purpose, order, limit, after });
-    const data = page.files.flatMap((file) => asOpenAiFile(file) ?? []);
+    const { tenant } = c.var.caller;
+    const page = await files.page(tenant, { purpose, order, limit, after });
+    const endsAt = clock.monotonic() + COUNTING_MS;
+    const data: z.output<typeof OpenAiFileSchema>[] = [];
+    for (const file of page.files) {
+      const shown = asOpenAiFile(clock.monotonic() < endsAt ? await counted(parts, tenant, file) : file);
+      if (shown) data.push(shown);
+    }
     const ends = { first_id: data.at(0)?.id ?? null, last_id: data.at(-1)?.id ?? null };
     return c.json({ object: 'list' as const, data, ...ends, has_more: page.hasMore }, 200);
   });

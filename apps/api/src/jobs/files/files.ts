@@ -230,12 +230,18 @@ export class Files {
     id: FileId,
     { name, batch }: Required<Pick<StoredFile, 'name' | 'batch'>>,
   ): Promise<void> {
-    // They are written while they are read, with links that are signed then.
+    // They are written while they are read, with links that are signed then, and counted when that is first done.
     const unknown = { bytes: 0, sha256: '', metadata: {} };
     await this.#keep(tenant, {
       ...{ id, name, content_type: 'application/jsonl', ...unknown },
       ...{ batch, purpose: 'batch_output' },
     });
+  }
+
+  /** How long a file is that was made without that; nothing of one that is gone. */
+  async noteBytes(tenant: TenantId, file: StoredFile, bytes: number): Promise<void> {
+    const { redis, keys } = this.#options;
+    await redis.set(keys.file(tenant, file.id), JSON.stringify({ ...file, bytes }), 'KEEPTTL', 'XX');
   }
 
   /** Files with a purpose, from the one after `after`. Throws `not-found` for an `after` that is not one of them. */
