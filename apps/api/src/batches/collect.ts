@@ -1,5 +1,5 @@
 /** Ends a slice: its answers become one part in the store, and its records go soon after. */
-import { type JobId, jobIdOfLine, type TenantId } from '@lehr/shared';
+import { type JobId, jobIdsOfSlice, type TenantId } from '@lehr/shared';
 import type { ObjectStore } from '@lehr/shared/objects';
 import { hashOf } from '@lehr/shared/records';
 import type { Keys, Redis } from '@lehr/shared/redis';
@@ -28,7 +28,8 @@ export async function collectSlice(
   const { store, batches } = parts;
   const lines = await readSlice(store, batch, slice);
   const refused = await batches.refused(batch.id, slice);
-  const ids = lines.map(({ line }) => jobIdOfLine(batch.id, line, at));
+  const idOf = jobIdsOfSlice(batch.id, at);
+  const ids = lines.map(({ line }) => idOf(line));
   const records = await readHashes(parts, ids);
   const results = lines.map(({ line, custom_id }, i): LineResult => {
     if (records[i].id !== undefined) return { line, custom_id, record: records[i] };

@@ -1,9 +1,17 @@
 /**
  * Works on batches that are due, in every API process; each batch is with one of them at a time. A turn collects the slices whose jobs have
  * all ended, and makes the jobs of the next ones, as the key's limits and the fleet allow. Whatever a turn does may be done again after a
- * crash: a line has the same job id every time (jobIdOfLine), and a slice the same part.
+ * crash: a line has the same job id every time (jobIdsOfSlice), and a slice the same part.
  */
-import { type BatchId, every, jobIdOfLine, LehrError, type Metrics, toLehrError } from '@lehr/shared';
+import {
+  type BatchId,
+  every,
+  type JobId,
+  jobIdsOfSlice,
+  LehrError,
+  type Metrics,
+  toLehrError,
+} from '@lehr/shared';
 import type { Caller } from '../access/auth/authenticator.ts';
 import { Quotas } from '../access/quotas.ts';
 import { cancelJob } from '../jobs/cancel.ts';
@@ -188,13 +196,15 @@ async function submitSlice(
 ): Promise<void> {
   const { batches, clock } = parts;
   const { id, next } = batch;
-  const at = await batches.begin(id, next);
+  const idOf = jobIdsOfSlice(id, await batches.begin(id, next));
   const lines = await readSlice(parts.store, batch, next);
   const refused = await batches.refused(id, next);
   for (let sent = batch.sent; sent < lines.length; ) {
     const chunk = lines.slice(sent, sent + LINES_AT_ONCE);
     // All have their answers before this turn ends: no job is made while the next one decides what has become of the slice.
-    const results = await Promise.allSettled(chunk.map((line) => submitLine(parts, caller, batch, line, at)));
+    const results = await Promise.allSettled(
+      chunk.map((line) => submitLine(parts, caller, batch, line, idOf(line.line))),
+    );
     const waiting = results.findIndex(({ status }) => status === 'rejected');
     const done = waiting === -1 ? chunk.length : waiting;
     for (const [i, result] of results.slice(0, done).entries())
@@ -218,14 +228,14 @@ async function submitLine(
   parts: FeedParts,
   caller: Caller,
   batch: BatchRecord,
-  { line, body }: NumberedLine,
-  at: number,
+  { body }: NumberedLine,
+  id: JobId,
 ): Promise<LineFault | undefined> {
   try {
     const endpoint = parts.batchEndpoints[batch.endpoint];
     if (!endpoint) throw new LehrError('not-found', `Nothing serves ${batch.endpoint} in a batch.`);
     const request = { priority: batch.priority, ...(await endpoint.requestOf(body, caller)) };
-    const options = { id: jobIdOfLine(batch.id, line, at), batch: `${batch.id} ${batch.next}` };
+    const options = { id, batch: `${batch.id} ${batch.next}` };
     const { record, how } = await submitJob(parts, caller, request, {}, options).catch((error) => {
       throw endpoint.names ? inNames(error, endpoint.names) : error;
     });
@@ -241,13 +251,13 @@ async function submitLine(
 /** The batch ends before all jobs of this slice are made: its other lines are not run. */
 async function closeUnsent(parts: FeedParts, batch: BatchRecord, reason: Reason): Promise<void> {
   const { id, next } = batch;
-  const at = await parts.batches.begin(id, next);
+  const idOf = jobIdsOfSlice(id, await parts.batches.begin(id, next));
   const lines = await readSlice(parts.store, batch, next);
   const refused = await parts.batches.refused(id, next);
-  const { missing } = await parts.records.outlines(lines.map(({ line }) => jobIdOfLine(id, line, at)));
+  const { missing } = await parts.records.outlines(lines.map(({ line }) => idOf(line)));
   const isMissing = new Set<string>(missing);
   for (const [i, { line }] of lines.entries())
-    if (i >= batch.sent && isMissing.has(jobIdOfLine(id, line, at)))
+    if (i >= batch.sent && isMissing.has(idOf(line)))
       refused[i] = {
         code: `batch_${reason}`,
         message: `The batch ${UNSENT[reason]} before this line was run.`,
@@ -270,7 +280,8 @@ const UNSENT: Readonly<Record<Reason, string>> = {
 
 async function cancelSlice(parts: FeedParts, batch: BatchRecord, { slice, at }: OpenSlice): Promise<void> {
   const lines = await readSlice(parts.store, batch, slice);
-  const ids = lines.map(({ line }) => jobIdOfLine(batch.id, line, at));
+  const idOf = jobIdsOfSlice(batch.id, at);
+  const ids = lines.map(({ line }) => idOf(line));
   const { records } = await parts.records.outlines(ids);
   for (const record of records) if (record && !('finished_at' in record)) await cancelJob(parts, record);
 }

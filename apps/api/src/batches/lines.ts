@@ -1,5 +1,5 @@
 /** What has become of the lines of a batch so far: from the records of its open slices, and from the parts of those that are collected. */
-import { type BatchLine, type JobId, jobIdOfLine, LehrError } from '@lehr/shared';
+import { type BatchLine, type JobId, jobIdsOfSlice, LehrError } from '@lehr/shared';
 import type { ObjectStore } from '@lehr/shared/objects';
 import { type JobRecord, parseStoredRecord, type RecordStore } from '@lehr/shared/records';
 import type { Presenter } from '../jobs/present.ts';
@@ -75,7 +75,8 @@ async function openStates(
   first: number,
 ): Promise<LineState[]> {
   const refused = await batches.refused(id, slice);
-  const found = await records.readMany(lines.map(({ line }) => jobIdOfLine(id, line, at)));
+  const idOf = jobIdsOfSlice(id, at);
+  const found = await records.readMany(lines.map(({ line }) => idOf(line)));
   return lines.map(({ line, custom_id }, i) => ({
     line,
     custom_id,

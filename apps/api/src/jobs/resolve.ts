@@ -324,7 +324,7 @@ function resolveModel<Task extends ModelEntry['task']>(
   wanted: string | undefined,
   type?: TextJobType,
 ): ResolvedModel<Extract<ModelEntry, { task: Task }>> {
-  const { model, ref } = registry.resolve(task, wanted, fractionOf(context.job), type);
+  const { model, ref } = registry.resolve(task, wanted, () => fractionOf(context.job), type);
   const rollout = context.rollouts.get(model.name);
   if (!rollout || wanted?.includes('@')) return { model, ref };
   const isServed = (version: string): boolean =>

@@ -43,14 +43,17 @@ const LINE_DIGITS = 4;
 const NAME_DIGITS = 12;
 
 /**
- * The id of the job of a line of a batch: the same whenever it is asked for, so that no line gets a second job. It has the time at which
- * its slice began, and ids of a slice are in the order of its lines.
+ * The ids of the jobs of the lines of a slice of a batch: the same whenever they are asked for, so that no line gets a second job. They have
+ * the time at which the slice began, and are in the order of its lines.
  */
-export function jobIdOfLine(batch: BatchId, line: number, at: number): JobId {
-  let number = '';
-  for (let rest = line; number.length < LINE_DIGITS; rest = Math.floor(rest / DIGITS.length))
-    number = DIGITS[rest % DIGITS.length] + number;
-  return `job_${encodeTime(at).toLowerCase()}${number}${digitsOf(batch, NAME_DIGITS)}` as JobId;
+export function jobIdsOfSlice(batch: BatchId, at: number): (line: number) => JobId {
+  const [start, end] = [`job_${encodeTime(at).toLowerCase()}`, digitsOf(batch, NAME_DIGITS)];
+  return (line) => {
+    let number = '';
+    for (let rest = line; number.length < LINE_DIGITS; rest = Math.floor(rest / DIGITS.length))
+      number = DIGITS[rest % DIGITS.length] + number;
+    return `${start}${number}${end}` as JobId;
+  };
 }
 
 export const newScheduleId = (): string => `schedule_${nextUlid().toLowerCase()}`;

@@ -63,13 +63,13 @@ export class Registry {
 
   /**
    * The model and version that `wanted` names (`name`, `name@version`, or undefined for the default of the task; the name may be
-   * an alias). Without a version, `fraction` (0 up to 1, chosen by the caller) picks one by weight. `type` narrows text models to those that run such
+   * an alias). Without a version, `fraction` (0 up to 1, chosen by the caller, asked only where there are several) picks one by weight. `type` narrows text models to those that run such
    * jobs. Throws `model-not-found`.
    */
   resolve<Task extends ModelEntry['task']>(
     task: Task,
     wanted: string | undefined,
-    fraction: number,
+    fraction: number | (() => number),
     type?: TextJobType,
   ): { model: ModelOf<Task>; ref: ModelRef } {
     const offered = this.models.filter(
@@ -202,9 +202,10 @@ function ofVersions(
 const runs = (model: ModelEntry, type: TextJobType): boolean =>
   model.task === 'text' && model.tasks.includes(type);
 
-function pickByWeight(versions: readonly ModelVersion[], fraction: number): ModelVersion {
+function pickByWeight(versions: readonly ModelVersion[], fraction: number | (() => number)): ModelVersion {
+  if (versions.length === 1) return versions[0];
   const total = versions.reduce((sum, each) => sum + each.weight, 0);
-  let left = fraction * total;
+  let left = (typeof fraction === 'number' ? fraction : fraction()) * total;
   for (const each of versions) {
     left -= each.weight;
     if (left < 0) return each;
