@@ -19,7 +19,7 @@ import {
   toAdmit,
 } from './admission.ts';
 import { asFunction, BULL_ADD_LUA, KEPT_LUA } from './bull-scripts.ts';
-import { PLACE_LUA, queuedData } from './group-queue.ts';
+import { dataAfterId, PLACE_LUA } from './group-queue.ts';
 import type { GroupQueues } from './group-queues.ts';
 import { bullPriority, firstScore } from './score.ts';
 
@@ -68,7 +68,7 @@ export type Acceptance = Admission & {
 };
 
 interface Waiting {
-  /** For accept.lua: how the job is judged, and the rest of it. */
+  /** For accept.lua, as JSON: what it often has in common with the job before it, and the rest. */
   readonly shared: string;
   readonly own: string;
   resolve(reply: Reply): void;
@@ -100,19 +100,17 @@ export class Accepter {
    * id of the job.
    */
   async accept(job: PricedJob, terms: AdmissionTerms): Promise<Acceptance> {
-    const { deadlineMs, later, ...known } = job;
-    const { waitingKey: waiting } = this.#queues.of(job.queue);
-    const entry = { priority: bullPriority(firstScore(job.priority)), data: queuedData(job) };
-    const { id, ...judged } = toAdmit(job, terms);
-    const shared = JSON.stringify(judged);
-    const own = JSON.stringify({
-      id,
-      entry,
-      waiting,
+    const { id, input, deadlineMs, later, ...alike } = job;
+    const shared = JSON.stringify({
+      job: toAdmit(job, terms),
+      priority: bullPriority(firstScore(job.priority)),
+      data: dataAfterId(job),
+      waiting: this.#queues.of(job.queue).waitingKey,
       deadline_ms: deadlineMs,
-      fields: storedFields(known),
+      fields: storedFields(alike),
       ...laterFields(later),
     });
+    const own = `"${id}",${JSON.stringify(JSON.stringify(input))}`;
     const reply = await new Promise<Reply>((resolve, reject) =>
       this.#enqueue({ shared, own, resolve, reject }),
     );
@@ -124,8 +122,9 @@ export class Accepter {
 
   /** The jobs that are ready in the same moment, as the lines of a batch are, share a command: most of what a job costs is its command. */
   #enqueue(item: Waiting): void {
-    if (this.#waiting.length === MAX_JOBS || this.#chars + item.own.length > MAX_CHARS) this.#send();
-    this.#chars += item.own.length;
+    const chars = item.own.length + item.shared.length;
+    if (this.#waiting.length === MAX_JOBS || this.#chars + chars > MAX_CHARS) this.#send();
+    this.#chars += chars;
     // After all that can go on without waiting has done so.
     if (this.#waiting.push(item) === 1) process.nextTick(() => this.#send());
   }
@@ -135,7 +134,7 @@ export class Accepter {
     if (sent.length === 0) return;
     this.#waiting = [];
     this.#chars = 0;
-    // Lines of a batch often differ only in their input, and Redis reads what they share once.
+    // Lines of a batch differ only in their input, and Redis reads what they share once.
     const text = `[${sent.map(({ shared, own }, i) => `[${own}${shared === sent[i - 1]?.shared ? '' : `,${shared}`}]`).join(',')}]`;
     this.#script.run([this.#keys.live], [this.#keys.prefix, text, this.#retentionMs]).then(
       (replies) => {

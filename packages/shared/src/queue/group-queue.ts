@@ -29,8 +29,11 @@ export interface QueuedJob {
 }
 
 /** As BullMQ keeps it. */
-export const queuedData = ({ id, type, model, tenant }: QueuedJob): string =>
-  JSON.stringify({ id, type, model, tenant });
+export const queuedData = (job: QueuedJob): string => `{"id":"${job.id}",${dataAfterId(job)}`;
+
+/** What other jobs of a group and a tenant have, too. */
+export const dataAfterId = ({ type, model, tenant }: Omit<QueuedJob, 'id'>): string =>
+  JSON.stringify({ type, model, tenant }).slice(1);
 
 /** A job this process may work on while the lease lasts. */
 export interface Lease {

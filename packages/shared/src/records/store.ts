@@ -286,8 +286,8 @@ export function newRecord(job: NewJob, created_at: number): JobRecord {
     : { state: 'scheduled', rev: 1, attempt: 0, created_at, ...job, run_at };
 }
 
-/** The fields of a new record, as CREATE_LUA takes them. */
-export const storedFields = (job: NewJob): Readonly<Record<string, string>> =>
+/** The fields of a new record, or some of them, as CREATE_LUA takes them. */
+export const storedFields = (job: Partial<NewJob>): Readonly<Record<string, string>> =>
   Object.assign(encodeFields(job), { v: String(SCHEMA_VERSION) });
 
 /** A move as APPLY_LUA takes it, in JSON. */
