@@ -11,9 +11,11 @@ import {
   writeMerged,
 } from '../../../../../../test/support/lora-files.ts';
 import { tempFolder } from '../../../../../../test/support/tiny-models.ts';
-import { openDiffusionModel } from '../../diffusion/folder/diffusion-folder.ts';
+import { readDiffusionConfig } from '../../diffusion/folder/diffusion-config.ts';
 import { loadUnet } from '../../diffusion/folder/load-unet.ts';
+import { openTextEncoders } from '../../diffusion/folder/open-text-encoders.ts';
 import type { Unet, UnetRow } from '../../diffusion/unet.ts';
+import { openWhole } from '../../folder/open-whole.ts';
 import { onnxRuntime } from '../../runtime/onnx.ts';
 import { importFolder } from '../imported/import-folder.ts';
 import { planMerge } from '../imported/merge-adapters.ts';
@@ -142,6 +144,20 @@ test('Eight rows with eight different adapters and scales in one call equal each
     expect(distance(together[i], (await predict(unet, [row]))[0])).toBeLessThan(1e-5);
 });
 
+/** The text encoders of a model alone, because opening its UNet takes far longer. */
+async function openEncodersOf(folder: string, files: readonly { name: string; path: string }[] = []) {
+  const adapters = new ModelAdapters(files, 2);
+  const config = await readDiffusionConfig(folder);
+  const opened = await openWhole(folder, onnxRuntime, (runtime) =>
+    openTextEncoders(folder, config, runtime, CPU, adapters),
+  );
+  const close = async () => {
+    adapters.close();
+    await opened.close();
+  };
+  return { ...opened, adapters, close };
+}
+
 /** A model with two adapters of its text encoders, and one of each encoder alone where it has two. */
 async function openEncoders(fixture: string) {
   const { folder, file } = await unpack(fixture);
@@ -154,14 +170,14 @@ async function openEncoders(fixture: string) {
   writeLora(file('all'), layers.flat(), parts.length > 1 ? 'kohya-xl' : 'kohya');
   writeLora(file('last'), layers[parts.length - 1], 'diffusers', 'F16');
   const adapters = ['all', 'last'].map((name) => ({ name, path: file(name) }));
-  const model = await openDiffusionModel(folder, onnxRuntime, { ...CPU, adapters });
+  const model = await openEncodersOf(folder, adapters);
   const merged = await tempFolder('merged');
   cpSync(folder, merged, { recursive: true });
   for (const [i, part] of parts.entries())
     writeMerged(join(folder, part, 'model.onnx'), join(merged, part, 'model.onnx'), [
       { layers: layers[i], scale: 0.5 },
     ]);
-  const wanted = await openDiffusionModel(merged, onnxRuntime, CPU);
+  const wanted = await openEncodersOf(merged);
   return { model, wanted };
 }
 
