@@ -2,7 +2,7 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, beforeAll, expect, onTestFinished, test, vi } from 'vitest';
+import { afterAll, beforeAll, beforeEach, expect, onTestFinished, test, vi } from 'vitest';
 import { Engine } from '../../apps/worker/src/engine/engine.ts';
 import type {
   DiffusionSample,
@@ -18,14 +18,21 @@ import { unpackFixture } from '../support/diffusion-fixtures.ts';
 import { faultyDevice } from '../support/faulty-device.ts';
 
 let folder: string;
+/** For all tests, because opening the models takes most of the time. */
+let shared: OpenEngine;
 beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), 'lehr-guided-'));
   for (const fixture of ['sd15', 'sd15-control']) unpackFixture(fixture, folder);
   await writeTinyTransform(join(folder, 'larger'), { result: 'picture', scale: 2 });
   await writeTinyTransform(join(folder, 'mask'), { result: 'mask' });
   await writeTinyTransform(join(folder, 'judge'), { result: 'class' });
+  shared = await open();
+}, 120_000);
+beforeEach(() => shared.forget());
+afterAll(async () => {
+  await shared?.close();
+  await rm(folder, { recursive: true, force: true });
 });
-afterAll(() => rm(folder, { recursive: true, force: true }));
 
 type Of<Type extends FromEngine['type']> = Extract<FromEngine, { type: Type }>;
 
@@ -36,17 +43,17 @@ interface OpenEngine {
   runsOf(name: string): number;
   ofType<Type extends FromEngine['type']>(type: Type): Of<Type>[];
   draw(...samples: readonly DiffusionSample[]): Promise<Uint8Array[]>;
+  /** Drops what the engine has said and run so far. */
+  forget(): void;
+  close(): Promise<void>;
 }
 
-async function open(
-  maxRows = 99,
-  onPost = (_message: FromEngine, _engine: Engine): void => {},
-): Promise<OpenEngine> {
+async function open(maxRows = 99): Promise<OpenEngine> {
   const posted: FromEngine[] = [];
   const ofType = <Type extends FromEngine['type']>(type: Type) =>
     posted.filter((message): message is Of<Type> => message.type === type);
   const runs: string[] = [];
-  const engine: Engine = new Engine({
+  const engine = new Engine({
     runtime: faultyDevice(counting(runs), maxRows),
     settings: {
       providers: ['cpu'],
@@ -55,10 +62,7 @@ async function open(
       checkpoints: { everySteps: 2, everyMs: 3_600_000, bytesPerS: 1e9 },
     },
     clock: systemClock,
-    post: (message) => {
-      posted.push(message);
-      onPost(message, engine);
-    },
+    post: (message) => void posted.push(message),
   });
   const opened = await engine.open({
     ref: 'sd15@1',
@@ -79,12 +83,12 @@ async function open(
       result,
       ...(result === 'picture' && { scale: 2 }),
     });
-  runs.length = 0;
+  const forget = () => {
+    posted.length = 0;
+    runs.length = 0;
+  };
+  forget();
   const running = engine.run();
-  onTestFinished(async () => {
-    engine.close();
-    await running;
-  });
   const pixelsOf = (id: SampleId) => ofType('finished').find(({ sample }) => sample === id)?.pixels;
   return {
     engine,
@@ -99,7 +103,19 @@ async function open(
       }, 60_000);
       return samples.map(({ id }) => pixelsOf(id) as Uint8Array);
     },
+    forget,
+    close: async () => {
+      engine.close();
+      await running;
+    },
   };
+}
+
+/** Closes at the end of the test. */
+async function openAnother(maxRows?: number): Promise<OpenEngine> {
+  const another = await open(maxRows);
+  onTestFinished(() => another.close());
+  return another;
 }
 
 const counting = (runs: string[]): InferenceRuntime => ({
@@ -151,7 +167,7 @@ test(
   'A ControlNet that cannot be opened leaves its model open, and is refused by name with the reason',
   LONG,
   async () => {
-    const { engine, opened, ofType } = await open();
+    const { engine, opened, ofType } = shared;
     expect(opened.controls).toEqual([
       { name: 'edges' },
       { name: 'depth' },
@@ -177,7 +193,7 @@ test(
   'A model makes a control picture once for all samples that have it, and it guides as if it had been given',
   LONG,
   async () => {
-    const { draw, runsOf, engine, ofType } = await open();
+    const { draw, runsOf, engine, ofType } = shared;
     const controls = [use({ name: 'depth', preprocess: 'mask@1' })];
     const [first, second, third] = await draw(
       request({ controls }),
@@ -212,7 +228,7 @@ test(
   async () => {
     const controls = [use({ preprocess: 'mask@1' })];
     const [canceled, waiting] = [request({ controls }), request({ controls })];
-    const { engine, draw, ofType } = await open();
+    const { engine, draw, ofType } = shared;
     engine.submit(canceled);
     const drawing = draw(waiting);
     engine.cancel(canceled.id);
@@ -237,7 +253,7 @@ test(
   async () => {
     const controls = [use({ scale: 0.8, start: 0.2, preprocess: 'mask@1' })];
     const guided = (fields: Partial<DiffusionSample> = {}) => request({ controls, hires: HIRES, ...fields });
-    const { draw, ofType } = await open();
+    const { draw, ofType } = shared;
     const first = guided();
     const [pixels, plain] = await draw(first, request({ hires: HIRES }));
     expect(pixels).not.toEqual(plain);
@@ -247,7 +263,7 @@ test(
     const steps = checkpoints.map(({ step }) => step);
     // Of both passes.
     expect([steps[0] < 4, (steps.at(-1) ?? 0) > 4]).toEqual([true, true]);
-    const other = await open();
+    const other = await openAnother();
     for (const { bytes } of checkpoints)
       expect(await other.draw(guided({ checkpoint: bytes }))).toEqual([pixels]);
     expect(other.ofType('resumed').map(({ step }) => step)).toEqual(steps);
@@ -260,8 +276,8 @@ test(
 
 test('A step whose ControlNet runs out of memory is made in halves, and draws the same', LONG, async () => {
   const samples = () => [5, 7, 9].map((seed) => request({ seed, controls: [use()] }));
-  const whole = await (await open()).draw(...samples());
-  const { draw, ofType } = await open(2);
+  const whole = await shared.draw(...samples());
+  const { draw, ofType } = await openAnother(2);
   expect(await draw(...samples())).toEqual(whole);
   expect(ofType('row-cap').at(-1)?.rows).toBe(2);
 });
