@@ -209,14 +209,21 @@ test('The lines of a batch are listed with their jobs: before they are made, whi
   expect((await world.ask('GET', `/v1/batches/${id}/lines?cursor=x`)).status).toBe(400);
 });
 
-test('A sweep with a value that no job may have is refused, and names the value', async () => {
+test('A sweep with a value that no job may have is refused, and names the value or the field that is wrong', async () => {
   const world = await batchWorld();
-  const sweep = { request: picture('a'), values: { steps: [8, 0] } };
-  const response = await world.ask('POST', '/v1/batches', { sweep });
-  expect(response.status).toBe(422);
-  expect(await problemOf(response)).toMatchObject({
+  const refused = async (input: object, steps: number[]) => {
+    const sweep = { request: picture('a', input), values: { steps, seed: [1, 2] } };
+    const response = await world.ask('POST', '/v1/batches', { sweep });
+    expect(response.status).toBe(422);
+    return problemOf(response);
+  };
+  expect(await refused({}, [8, 0])).toMatchObject({
     type: 'urn:lehr:problem:invalid-input',
     errors: [{ pointer: '/sweep/values/steps/1' }],
+  });
+  expect(await refused({}, [0, 8])).toMatchObject({ errors: [{ pointer: '/sweep/values/steps/0' }] });
+  expect(await refused({ width: -1 }, [8])).toMatchObject({
+    errors: [{ pointer: '/sweep/request/input/width' }],
   });
 });
 

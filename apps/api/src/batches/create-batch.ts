@@ -18,7 +18,7 @@ import type { BatchStore, NewBatch } from './batch-store.ts';
 import { type EstimateParts, estimateBatch } from './estimate.ts';
 import { presentBatch } from './present-batch.ts';
 import { customIdOf, deleteSlices, SLICE_LINES, SliceWriter } from './slices.ts';
-import { sampleLines, sweepCount } from './sweep.ts';
+import { pointerIn, sampleLines, sweepCount } from './sweep.ts';
 
 export interface CreateParts extends EstimateParts {
   readonly batches: BatchStore;
@@ -151,16 +151,18 @@ async function checkSweep(
   sweep: NonNullable<BatchRequest['sweep']>,
 ): Promise<void> {
   let checked = 0;
-  for (const { pointer, request } of sampleLines(sweep)) {
+  for (const sample of sampleLines(sweep)) {
     checked += 1;
     if (checked % CHECKED_AT_ONCE === 0) await setImmediate();
     try {
-      await batchEndpoints['/v1/jobs']?.requestOf(request, caller);
+      await batchEndpoints['/v1/jobs']?.requestOf(sample.request, caller);
     } catch (error) {
-      if (!(error instanceof LehrError)) throw error;
-      throw new LehrError(error.code, `${pointer}: ${error.message}`, {
-        problems: [{ pointer, detail: `gives a job that is refused: ${error.message}` }],
-      });
+      if (!(error instanceof LehrError) || error.problems.length === 0) throw error;
+      const placed = error.problems.map((each) => ({
+        ...each,
+        pointer: pointerIn(sweep, sample, each.pointer),
+      }));
+      throw refusal(error.code, placed);
     }
   }
 }

@@ -1,6 +1,6 @@
 import { SweepSchema } from '@lehr/shared';
 import { expect, test } from 'vitest';
-import { sampleLines, sweepCount, sweepLine } from './sweep.ts';
+import { pointerIn, sampleLines, sweepCount, sweepLine } from './sweep.ts';
 
 const sweep = SweepSchema.parse({
   request: { type: 'text-to-image', input: { width: 64, seed: 9 } },
@@ -24,14 +24,25 @@ test('A sweep has every combination of its values once, the seed fastest and the
 
 test('The lines that are checked have every value of every list, and no more lines than values', () => {
   const samples = [...sampleLines(sweep)];
-  expect(samples.map(({ pointer }) => pointer)).toEqual([
-    '/sweep/values/seed/0',
-    '/sweep/values/seed/1',
-    '/sweep/values/seed/2',
-    '/sweep/values/prompt/0',
+  expect(samples.map(({ placeOf }) => ['model', 'prompt', 'seed'].map(placeOf).join(' '))).toEqual([
+    '0 0 0',
+    '0 0 1',
+    '0 0 2',
+    '0 0 0',
+    '0 1 0',
+    '0 0 0',
+    '1 0 0',
+  ]);
+  expect(
+    ['/input/prompt', '/input/seed', '/input/width', '/model', '/type'].map((each) =>
+      pointerIn(sweep, samples[4], each),
+    ),
+  ).toEqual([
     '/sweep/values/prompt/1',
+    '/sweep/values/seed/0',
+    '/sweep/request/input/width',
     '/sweep/values/model/0',
-    '/sweep/values/model/1',
+    '/sweep/request/type',
   ]);
   expect(samples[2].request).toMatchObject({ input: { seed: 3 } });
   expect(samples[4].request).toMatchObject({ input: { prompt: 'y', seed: 1 } });

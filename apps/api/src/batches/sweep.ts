@@ -41,14 +41,25 @@ export function* pricedLines(sweep: Sweep): Generator<object> {
   for (let line = 0; line < sweepCount(few); line += 1) yield sweepLine(few, line);
 }
 
+interface SampleLine {
+  readonly request: object;
+  /** Of all lists the place of the value that this line has: that of the one which is looked at, and the first ones of the others. */
+  placeOf(name: string): number;
+}
+
 /** Lines in which each value of each list occurs: when these are valid, all are, because the values do not depend on each other. */
-export function* sampleLines(
-  sweep: Sweep,
-): Generator<{ readonly pointer: string; readonly request: object }> {
+export function* sampleLines(sweep: Sweep): Generator<SampleLine> {
   let step = 1;
-  for (const { name, list } of axesOf(sweep).reverse()) {
+  for (const { name: varied, list } of axesOf(sweep).reverse()) {
     for (let i = 0; i < list.length; i += 1)
-      yield { pointer: `/sweep/values/${name}/${i}`, request: sweepLine(sweep, i * step) };
+      yield { request: sweepLine(sweep, i * step), placeOf: (name) => (name === varied ? i : 0) };
     step *= list.length;
   }
+}
+
+/** Where a field of the request of such a line is in the sweep: a value of a list, or what all lines share. */
+export function pointerIn(sweep: Sweep, { placeOf }: SampleLine, pointer: string): string {
+  const [, first, second] = pointer.split('/');
+  const name = axesOf(sweep).find((each) => each.name === (first === 'model' ? first : second))?.name;
+  return name === undefined ? `/sweep/request${pointer}` : `/sweep/values/${name}/${placeOf(name)}`;
 }
