@@ -4,7 +4,7 @@ import { useSignal } from '@preact/signals';
 import { useEffect } from 'preact/hooks';
 import { FollowedBatch, hasEnded } from '../jobs/follow-batch.ts';
 import { LineBox } from '../jobs/line-box.tsx';
-import { type LineValue, valuesOfLines } from '../jobs/line-values.ts';
+import { type LineValue, valuesOfLines } from '../jobs/setting-text.ts';
 import { Icon } from '../parts/icon.tsx';
 import { Link } from '../parts/link.tsx';
 import { texts } from '../texts/index.ts';
