@@ -3,7 +3,12 @@ import { readFile } from 'node:fs/promises';
 import type { Browser, Page } from 'playwright-core';
 import sharp from 'sharp';
 import { describe, expect, test } from 'vitest';
-import { type Job, JobListSchema } from '../../packages/shared/src/index.ts';
+import {
+  type Batch,
+  type BatchLine,
+  BatchLineListSchema,
+  BatchListSchema,
+} from '../../packages/shared/src/index.ts';
 import { chromiumPath } from '../support/browser.ts';
 import type { Stack } from '../support/stack.ts';
 import { DESK, lookAt } from './look-at.ts';
@@ -14,8 +19,13 @@ const world = studioWorld();
 /** Many pictures and a browser, on a machine that runs other tests as well. */
 const SIDE = 64;
 
-async function jobsOf(stack: Stack): Promise<readonly Job[]> {
-  return JobListSchema.parse(await (await stack.ask('GET', '/v1/jobs?limit=100')).json()).data;
+/** Newest first. */
+async function batchesOf(stack: Stack): Promise<readonly Batch[]> {
+  return BatchListSchema.parse(await (await stack.ask('GET', '/v1/batches')).json()).data;
+}
+
+async function linesOf(stack: Stack, { id }: Batch): Promise<readonly BatchLine[]> {
+  return BatchLineListSchema.parse(await (await stack.ask('GET', `/v1/batches/${id}/lines`)).json()).data;
 }
 
 async function openCompare(stack: Stack, options: Parameters<Browser['newContext']>[0] = {}) {
@@ -38,7 +48,7 @@ const pictures = (page: Page) => page.locator('.compare-grid .picture[data-loade
 
 describe.skipIf(!chromiumPath)('the comparison', () => {
   test.each(['light', 'dark'] as const)(
-    'A prompt over two settings fills a grid, with errors in their cells, and is saved as one picture: %s',
+    'A prompt over two settings fills a grid, with errors at their fields or in their cells, is found again, and is saved as one picture: %s',
     { tags: ['long'] },
     async (colorScheme) => {
       const stack = await demoStack(world.redis);
@@ -46,17 +56,36 @@ describe.skipIf(!chromiumPath)('the comparison', () => {
       const { page, complaints } = await openCompare(stack, { colorScheme, reducedMotion: 'reduce' });
       await page.getByRole('combobox', { name: /^Across/ }).selectOption('Steps');
       await page.getByRole('combobox', { name: /^Down/ }).selectOption('Sampler');
-      await write(page, '2, 6, 20', 'ddim, euler, nothing');
+      // A value that no job may have is refused before anything runs, at its field.
+      await write(page, '2, 6, 500', 'ddim, euler, nothing');
+      await page.locator('.axis .fault').getByText('must be one of').waitFor();
       await page.getByRole('button', { name: 'Make 9 pictures' }).click();
-      await expect.poll(() => pictures(page).count()).toBe(6);
-      await page.getByText('9 of 9 done').waitFor();
-      const notes = page.locator('.grid-note[data-bad="true"]');
-      expect(await notes.count()).toBe(3);
-      expect(await notes.first().textContent()).toContain('sampler');
-      const made = (await jobsOf(stack)).map(({ input }) => `${input.steps} ${input.sampler} ${input.seed}`);
-      expect(made.sort()).toEqual(
-        ['2 ddim 7', '2 euler 7', '6 ddim 7', '6 euler 7', '20 ddim 7', '20 euler 7'].sort(),
-      );
+      await page.locator('.axis .fault').getByText('must be one of').waitFor();
+      expect(await batchesOf(stack)).toEqual([]);
+      // One that only this model refuses fails alone.
+      await write(page, '2, 6, 500', 'ddim, euler');
+      await page.getByText('6 pictures, about').waitFor();
+      await page.getByRole('button', { name: 'Make 6 pictures' }).click();
+      await expect.poll(() => pictures(page).count()).toBe(4);
+      await page.getByText('6 of 6 done').waitFor();
+      const notes = page.locator('.line-note[data-bad="true"]');
+      expect(await notes.count()).toBe(2);
+      expect(await notes.first().textContent()).toContain('steps is 500, must be at most');
+      const [batch] = await batchesOf(stack);
+      expect(batch).toMatchObject({ priority: 'interactive', metadata: { name: PROMPT } });
+      const made = (await linesOf(stack, batch)).map(({ values, job }) => [values, job?.input.seed]);
+      const of = (sampler: string, steps: number) => ({ sampler, steps });
+      expect(made).toEqual([
+        [of('ddim', 2), 7],
+        [of('ddim', 6), 7],
+        [of('ddim', 500), undefined],
+        [of('euler', 2), 7],
+        [of('euler', 6), 7],
+        [of('euler', 500), undefined],
+      ]);
+      await page.reload();
+      await expect.poll(() => pictures(page).count()).toBe(4);
+      await page.getByText('6 of 6 done').waitFor();
 
       const download = page.waitForEvent('download');
       await page.getByRole('button', { name: 'Save as one picture' }).click();
@@ -106,10 +135,13 @@ describe.skipIf(!chromiumPath)('the comparison', () => {
     expect(await page.getByRole('button', { name: 'Make 42 pictures' }).isDisabled()).toBe(true);
     await write(page, '3, 4, 5', '1, 2');
     await page.getByRole('button', { name: 'Make 6 pictures' }).click();
-    await expect.poll(async () => (await jobsOf(stack)).length).toBe(6);
+    await expect.poll(async () => (await batchesOf(stack)).length).toBe(1);
+    const [batch] = await batchesOf(stack);
+    const states = async () => (await linesOf(stack, batch)).map(({ job }) => job?.status);
+    await expect.poll(states).toEqual(Array(6).fill('queued'));
     await page.getByRole('button', { name: 'Cancel all' }).click();
     await page.getByText('6 of 6 done').waitFor();
-    expect((await jobsOf(stack)).map(({ status }) => status)).toEqual(Array(6).fill('canceled'));
+    expect(await states()).toEqual(Array(6).fill('canceled'));
     expect(complaints).toEqual([]);
   });
 });

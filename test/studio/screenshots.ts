@@ -29,6 +29,7 @@ const VOLATILE = [
   '.event-note',
   '.transcript',
   '.compare-grid',
+  '.compare-estimate',
 ];
 
 /** These show the last hour on their axes, so they are made and not compared. */

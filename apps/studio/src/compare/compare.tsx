@@ -1,25 +1,31 @@
 /** The view that compares: the form on one side, the grid on the other. */
 
-import { useSignal } from '@preact/signals';
 import { useEffect } from 'preact/hooks';
 import { texts } from '../texts/index.ts';
 import { faultOf } from '../wire/fault.ts';
 import { countCells, MAX_CELLS, type Problem } from './comparison.ts';
-import { comparison, openForm, problem } from './form.ts';
-import { FormFields } from './form-fields.tsx';
+import { comparison, keep, openForm, problem } from './form.ts';
+import { FormFields, hasPlace } from './form-fields.tsx';
 import { Grid } from './grid.tsx';
-import { cancelAll, isBusy, isCanceling, made, makeAll } from './making.ts';
+import { askSoon, cancelAll, estimate, fault, isBusy, isSending, made, makeAll } from './making.ts';
 
 export function Compare() {
-  const fault = useSignal<string | undefined>(undefined);
   useEffect(() => {
     openForm().catch((error) => {
-      fault.value = faultOf(error).message;
+      fault.value = faultOf(error);
     });
   }, []);
+  const now = comparison.value;
+  useEffect(() => {
+    const stop = new AbortController();
+    estimate.value = undefined;
+    fault.value = undefined;
+    if (now && !problem.value) void askSoon(now, stop.signal);
+    return () => stop.abort();
+  }, [now]);
   const onSubmit = (event: SubmitEvent): void => {
     event.preventDefault();
-    if (comparison.value && !problem.value && !isBusy.value) void makeAll(comparison.value);
+    if (now && !problem.value && !isBusy.value && !isSending.value) void makeAll(now, keep);
   };
   return (
     <div class="make compare">
@@ -30,7 +36,7 @@ export function Compare() {
           <FormFields />
           <Submit />
           <p class="fault" role="alert">
-            {fault.value ?? (problem.value && problem.value !== 'prompt' && wordsOf(problem.value))}
+            {problem.value ? problem.value !== 'prompt' && wordsOf(problem.value) : formFault()}
           </p>
         </div>
       </form>
@@ -43,22 +49,35 @@ export function Compare() {
 
 function Submit() {
   if (isBusy.value) {
+    const isCanceling = made.value?.followed.batch.value?.status === 'cancelling';
     return (
-      <button type="button" class="button button-wide" disabled={isCanceling.value} onClick={cancelAll}>
-        {isCanceling.value ? texts.compare.canceling : texts.compare.cancel}
+      <button type="button" class="button button-wide" disabled={isCanceling} onClick={cancelAll}>
+        {isCanceling ? texts.compare.canceling : texts.compare.cancel}
       </button>
     );
   }
   const now = comparison.value;
   return (
-    <button
-      type="submit"
-      class="button button-primary button-wide"
-      disabled={!now || problem.value !== undefined}
-    >
-      {texts.compare.button(now ? countCells(now) : 0)}
-    </button>
+    <>
+      <button
+        type="submit"
+        class="button button-primary button-wide"
+        disabled={!now || problem.value !== undefined || isSending.value}
+      >
+        {texts.compare.button(now ? countCells(now) : 0)}
+      </button>
+      <p class="hint compare-estimate" role="status">
+        {estimate.value && texts.compare.estimate(estimate.value)}
+      </p>
+    </>
   );
+}
+
+/** What is wrong and stands at no field. */
+function formFault(): string | undefined {
+  const { message, fields = {} } = fault.value ?? {};
+  const now = comparison.value;
+  return now && Object.keys(fields).some((name) => hasPlace(name, now)) ? undefined : message;
 }
 
 function wordsOf(what: Problem): string {

@@ -1,8 +1,9 @@
 import { expect, test } from 'vitest';
 import {
+  batchOf,
   type Comparison,
-  cellsOf,
   fromFragment,
+  lineOf,
   MAX_CELLS,
   problemOf,
   toFragment,
@@ -25,47 +26,43 @@ const COMPARISON: Comparison = {
   ys: 'ddim,euler',
 };
 
-test('The cells are the products of both axes, row by row, and differ in nothing else', () => {
-  const cells = cellsOf(COMPARISON);
-  expect(cells.map(({ x, y }) => `${x} ${y}`)).toEqual([
-    '5 ddim',
-    '10 ddim',
-    '20 ddim',
-    '5 euler',
-    '10 euler',
-    '20 euler',
-  ]);
-  expect(cells[4].request).toEqual({
-    type: 'text-to-image',
-    model: 'demo',
-    input: {
-      prompt: COMPARISON.prompt,
-      width: 64,
-      height: 64,
-      steps: 10,
-      guidance: 5,
-      sampler: 'euler',
-      seed: 7,
-      prompt_syntax: 'weighted',
-      n: 1,
+test('A comparison is a sweep over both axes, and its cells are the lines with their values', () => {
+  const { sweep, priority } = batchOf(COMPARISON);
+  expect(priority).toBe('interactive');
+  expect(sweep).toEqual({
+    request: {
+      type: 'text-to-image',
+      model: 'demo',
+      input: {
+        prompt: COMPARISON.prompt,
+        width: 64,
+        height: 64,
+        steps: 20,
+        guidance: 5,
+        sampler: 'ddim',
+        seed: 7,
+        prompt_syntax: 'weighted',
+        n: 1,
+      },
     },
+    values: { steps: [5, 10, 20], sampler: ['ddim', 'euler'] },
   });
+  const lines = [
+    { line: 1, custom_id: 'line-1', values: { sampler: 'ddim', steps: 5 } },
+    { line: 2, custom_id: 'line-2', values: { sampler: 'ddim', steps: 10 } },
+  ];
+  expect(lineOf(lines, COMPARISON, '10', 'ddim')).toBe(lines[1]);
+  expect(lineOf(lines, COMPARISON, '10', 'euler')).toBe(undefined);
 });
 
 test('Versions of the model can be an axis', () => {
-  const cells = cellsOf({ ...COMPARISON, y: 'version', ys: '1,2' });
-  expect(cells.map(({ request }) => request.model)).toEqual([
-    'demo@1',
-    'demo@1',
-    'demo@1',
-    'demo@2',
-    'demo@2',
-    'demo@2',
-  ]);
+  const { sweep } = batchOf({ ...COMPARISON, y: 'version', ys: '1,2' });
+  expect(sweep?.values).toEqual({ steps: [5, 10, 20], model: ['demo@1', 'demo@2'] });
 });
 
 test('The fragment of the address keeps every field, and unknown axes are dropped', () => {
   expect(fromFragment(toFragment(COMPARISON))).toEqual(COMPARISON);
+  expect(fromFragment(toFragment(COMPARISON, 'batch_1'))).toEqual({ ...COMPARISON, batch: 'batch_1' });
   expect(fromFragment('x=colour&y=seed&other=1&prompt=b')).toEqual({ y: 'seed', prompt: 'b' });
 });
 

@@ -2,9 +2,7 @@
  * A comparison: one prompt and its settings, of which two vary along the axes. Pure. The address keeps it after the `#`, which
  * browsers send to no server, because the prompt is in it.
  */
-import type { JobRequest } from '@lehr/client';
-
-type PictureRequest = Extract<JobRequest, { type: 'text-to-image' }>;
+import type { BatchLine, BatchRequest } from '@lehr/client';
 
 export const AXES = ['steps', 'guidance', 'sampler', 'seed', 'version'] as const;
 export type Axis = (typeof AXES)[number];
@@ -27,14 +25,11 @@ export interface Comparison {
   readonly ys: string;
 }
 
-export interface CellPlan {
-  readonly x: string;
-  readonly y: string;
-  readonly request: PictureRequest;
-}
-
 /** The most pictures of one comparison. */
 export const MAX_CELLS = 36;
+
+/** Characters of the name that the batch has in the list of batches. */
+const MAX_NAME = 100;
 
 /** What is missing or wrong; undefined for a comparison that can be made. */
 export type Problem = 'prompt' | 'same-axis' | 'no-values' | 'not-numbers' | 'too-many';
@@ -43,12 +38,14 @@ export function valuesOf(text: string): string[] {
   return [...new Set(text.split(/[,;\s]+/).filter((value) => value !== ''))];
 }
 
+const axesOf = ({ x, y, xs, ys }: Comparison) => [
+  { axis: x, values: valuesOf(xs) },
+  { axis: y, values: valuesOf(ys) },
+];
+
 export function problemOf(comparison: Comparison): Problem | undefined {
-  const { prompt, x, y, xs, ys } = comparison;
-  const axes = [
-    { axis: x, values: valuesOf(xs) },
-    { axis: y, values: valuesOf(ys) },
-  ];
+  const { prompt, x, y } = comparison;
+  const axes = axesOf(comparison);
   if (prompt.trim() === '') return 'prompt';
   if (x === y) return 'same-axis';
   if (axes.some(({ values }) => values.length === 0)) return 'no-values';
@@ -61,19 +58,36 @@ export const countCells = ({ xs, ys }: Comparison): number => valuesOf(xs).lengt
 export const isNumeric = (axis: Axis): boolean => axis !== 'sampler' && axis !== 'version';
 const isNumber = (value: string): boolean => Number.isFinite(Number(value));
 
-/** Row by row. */
-export function cellsOf(comparison: Comparison): CellPlan[] {
-  const { x, y, xs, ys } = comparison;
-  return valuesOf(ys).flatMap((yValue) =>
-    valuesOf(xs).map((xValue) => ({
-      x: xValue,
-      y: yValue,
-      request: requestOf({ ...comparison, [x]: xValue, [y]: yValue }),
-    })),
-  );
+/** All cells as one batch. A person waits for them. */
+export function batchOf(comparison: Comparison): BatchRequest {
+  const lists = axesOf(comparison).map(({ axis, values }) => [
+    fieldOf(axis),
+    values.map((each) => sweptValue(comparison, axis, each)),
+  ]);
+  return {
+    sweep: { request: requestOf(comparison), values: Object.fromEntries(lists) },
+    priority: 'interactive',
+    metadata: { name: comparison.prompt.slice(0, MAX_NAME) },
+  };
 }
 
-function requestOf({ model, version, prompt, sampler, ...numbers }: Comparison): PictureRequest {
+/** The line of a cell; undefined while it is not known. */
+export function lineOf(lines: readonly BatchLine[], comparison: Comparison, x: string, y: string) {
+  const has = ({ values }: BatchLine, axis: Axis, value: string): boolean =>
+    values?.[fieldOf(axis)] === sweptValue(comparison, axis, value);
+  return lines.find((line) => has(line, comparison.x, x) && has(line, comparison.y, y));
+}
+
+/** The list of a sweep. */
+export const fieldOf = (axis: Axis) => (axis === 'version' ? 'model' : axis);
+
+function sweptValue({ model }: Comparison, axis: Axis, value: string): string | number {
+  if (axis === 'version') return `${model}@${value}`;
+  return isNumeric(axis) ? Number(value) : value;
+}
+
+/** What all cells share. The batch puts the values of the axes in place of what it has of these. */
+function requestOf({ model, version, prompt, sampler, ...numbers }: Comparison) {
   const { width, height, steps, guidance, seed } = numbers;
   return {
     type: 'text-to-image',
@@ -90,14 +104,15 @@ function requestOf({ model, version, prompt, sampler, ...numbers }: Comparison):
       seed: Number(seed),
       n: 1,
     },
-  } as PictureRequest;
+  };
 }
 
-export const toFragment = (comparison: Comparison): string =>
-  new URLSearchParams({ ...comparison }).toString();
+/** `batch`: the one that was made of it. */
+export const toFragment = (comparison: Comparison, batch?: string): string =>
+  new URLSearchParams({ ...comparison, ...(batch !== undefined && { batch }) }).toString();
 
 /** The fields that the fragment has; others are left out. */
-export function fromFragment(fragment: string): Partial<Comparison> {
+export function fromFragment(fragment: string): Partial<Comparison> & { readonly batch?: string } {
   const fields = Object.fromEntries(new URLSearchParams(fragment));
   const known: Record<string, string> = {};
   for (const name of FIELDS) if (fields[name] !== undefined) known[name] = fields[name];
@@ -119,4 +134,5 @@ const FIELDS = [
   'xs',
   'y',
   'ys',
-] as const satisfies readonly (keyof Comparison)[];
+  'batch',
+] as const satisfies readonly (keyof Comparison | 'batch')[];

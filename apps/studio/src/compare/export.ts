@@ -1,7 +1,7 @@
 /** Draws a comparison with its labels on a canvas and saves it as one PNG. */
+import type { Image as Output } from '@lehr/client';
 import { texts } from '../texts/index.ts';
 import { AXES, type Comparison, valuesOf } from './comparison.ts';
-import type { Cell, Made } from './making.ts';
 
 /** Pictures are drawn in their own size up to this side, so that 36 large ones still fit on a canvas. */
 const MAX_SIDE = 512;
@@ -19,10 +19,12 @@ const INK_SOFT = '#5f554b';
 const GROUND = '#f6f3ee';
 const BLANK = '#ece7df';
 
-/** Rejects when a picture cannot be read. */
-export async function savePicture(made: Made): Promise<void> {
-  const images = await Promise.all(made.cells.map(loadImage));
-  const canvas = draw(made, images);
+/** `outputs`: row by row. Rejects when one cannot be read. */
+export async function savePicture(
+  comparison: Comparison,
+  outputs: readonly (Output | undefined)[],
+): Promise<void> {
+  const canvas = draw(comparison, await Promise.all(outputs.map(loadImage)));
   const blob = await new Promise<Blob | null>((resolve) => canvas.toBlob(resolve, 'image/png'));
   if (!blob) throw new Error('the browser made no picture of the canvas');
   const link = document.createElement('a');
@@ -32,9 +34,9 @@ export async function savePicture(made: Made): Promise<void> {
   URL.revokeObjectURL(link.href);
 }
 
-async function loadImage({ job }: Cell): Promise<HTMLImageElement | undefined> {
-  const url = job?.output?.images?.[0]?.url;
-  if (url === undefined) return undefined;
+async function loadImage(output: Output | undefined): Promise<HTMLImageElement | undefined> {
+  if (!output) return undefined;
+  const { url } = output;
   const image = new Image();
   // A canvas with a picture of another origin can only be saved when its server allows it.
   if (new URL(url).origin !== location.origin) image.crossOrigin = 'anonymous';
@@ -65,10 +67,7 @@ function layoutOf({ xs: across, ys: down, width, height }: Comparison): Layout {
   };
 }
 
-function draw(
-  { comparison, cells }: Made,
-  images: readonly (HTMLImageElement | undefined)[],
-): HTMLCanvasElement {
+function draw(comparison: Comparison, images: readonly (HTMLImageElement | undefined)[]): HTMLCanvasElement {
   const layout = layoutOf(comparison);
   const canvas = document.createElement('canvas');
   canvas.width = layout.width;
@@ -79,11 +78,10 @@ function draw(
   pen.fillRect(0, 0, layout.width, layout.height);
   drawLabels(pen, comparison, layout);
   pen.fillStyle = BLANK;
-  for (const i of cells.keys()) {
+  for (const [i, image] of images.entries()) {
     const { width, height } = layout.cell;
     const x = LEFT + (i % layout.xs.length) * (width + GAP);
     const y = TOP + Math.floor(i / layout.xs.length) * (height + GAP);
-    const image = images[i];
     if (image) pen.drawImage(image, x, y, width, height);
     else pen.fillRect(x, y, width, height);
   }

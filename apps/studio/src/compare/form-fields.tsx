@@ -1,8 +1,15 @@
 /** The fields of a comparison. A setting that varies has its values in place of its field. */
 import { drawing } from '../make/models.ts';
 import { texts } from '../texts/index.ts';
-import { AXES, type Axis, type Comparison, isNumeric } from './comparison.ts';
+import { AXES, type Axis, type Comparison, fieldOf, isNumeric } from './comparison.ts';
 import { change, chooseAxis, chooseModel, comparison, model } from './form.ts';
+import { fault } from './making.ts';
+
+const NUMBERS: readonly string[] = ['width', 'height', 'steps', 'guidance', 'seed'];
+
+/** Whether a fault of this field of the request has its place here. */
+export const hasPlace = (name: string, { x, y }: Comparison): boolean =>
+  NUMBERS.includes(name) || name === fieldOf(x) || name === fieldOf(y);
 
 export function FormFields() {
   const now = comparison.value;
@@ -32,6 +39,7 @@ function AxisFields({ side, now }: { readonly side: 'x' | 'y'; readonly now: Com
   const axis = now[side];
   const { samplers = [], versions = [] } = model.value ?? {};
   const choices = { sampler: samplers, version: versions.map(({ version }) => version) };
+  const problem = fault.value?.fields[fieldOf(axis)];
   const hint = texts.compare.valuesHint(isNumeric(axis) ? [] : choices[axis as 'sampler' | 'version']);
   return (
     <fieldset class="axis">
@@ -51,14 +59,19 @@ function AxisFields({ side, now }: { readonly side: 'x' | 'y'; readonly now: Com
           type="text"
           value={isX ? now.xs : now.ys}
           aria-describedby={`values-hint-${side}`}
+          aria-invalid={problem !== undefined}
           onInput={(event) => {
             const { value } = event.currentTarget;
             change(isX ? { xs: value } : { ys: value });
           }}
         />
       </label>
-      <p id={`values-hint-${side}`} class="hint">
-        {hint}
+      <p
+        id={`values-hint-${side}`}
+        class={problem === undefined ? 'hint' : 'fault'}
+        role={problem === undefined ? undefined : 'alert'}
+      >
+        {problem ?? hint}
       </p>
     </fieldset>
   );
@@ -103,6 +116,7 @@ interface NumberFieldProps {
 }
 
 function NumberField({ name, label, now }: NumberFieldProps) {
+  const problem = fault.value?.fields[name];
   return (
     <label class="field">
       <span class="field-name">{label}</span>
@@ -111,9 +125,11 @@ function NumberField({ name, label, now }: NumberFieldProps) {
         min={0}
         step="any"
         required
+        aria-invalid={problem !== undefined}
         value={now[name]}
         onInput={(event) => change({ [name]: event.currentTarget.value })}
       />
+      {problem !== undefined && <span class="fault">{problem}</span>}
     </label>
   );
 }

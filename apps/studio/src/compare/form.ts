@@ -2,22 +2,25 @@
 import { computed, signal } from '@preact/signals';
 import { loadForm, settings } from '../make/form.ts';
 import { drawing, type PictureModel } from '../make/models.ts';
+import { view } from '../shell/router.ts';
 import { type Axis, type Comparison, fromFragment, problemOf, toFragment } from './comparison.ts';
+import { made, show } from './making.ts';
 
 export const comparison = signal<Comparison | undefined>(undefined);
 
 export const model = computed(() => drawing.value?.find(({ id }) => id === comparison.value?.model));
 export const problem = computed(() => comparison.value && problemOf(comparison.value));
 
-/** From the address, and what it does not have from the settings of the next picture. */
+/** From the address, also its batch; and what it does not have from the settings of the next picture. */
 export async function openForm(): Promise<void> {
-  const { prompt, model: named, ...kept } = fromFragment(location.hash.slice(1));
+  const { prompt, model: named, batch, ...kept } = fromFragment(location.hash.slice(1));
   await loadForm();
   const offered = (id: string | undefined) => drawing.value?.find((each) => each.id === id);
   const chosen = offered(named) ?? offered(settings.value.model) ?? drawing.value?.[0];
   if (!chosen) return;
   const before = comparison.value ?? firstFor(chosen);
   comparison.value = { ...before, model: chosen.id, ...kept, ...(prompt !== undefined && { prompt }) };
+  if (batch !== undefined && made.value?.followed.id !== batch) show(comparison.value, batch);
   keep();
 }
 
@@ -41,9 +44,13 @@ export function chooseAxis(side: 'x' | 'y', axis: Axis): void {
   change(side === 'x' ? { x: axis, xs: values } : { y: axis, ys: values });
 }
 
-function keep(): void {
-  if (!comparison.value) return;
-  history.replaceState(history.state, '', `${location.pathname}#${toFragment(comparison.value)}`);
+/** The address names the batch as long as the comparison is the one that it was made of. */
+export function keep(): void {
+  if (!comparison.value || view.value.name !== 'compare') return;
+  const fragment = toFragment(comparison.value);
+  const isMade = made.value && toFragment(made.value.comparison) === fragment;
+  const whole = isMade ? toFragment(comparison.value, made.value?.followed.id) : fragment;
+  history.replaceState(history.state, '', `${location.pathname}#${whole}`);
 }
 
 function firstFor(chosen: PictureModel): Comparison {

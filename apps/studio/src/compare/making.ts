@@ -1,125 +1,74 @@
-/**
- * The jobs of a comparison. They are ordinary jobs: they are in the gallery, and the limits of the key count. They are followed with
- * one request a second for all of them, because browsers open few event streams to one server.
- */
-import { isOver, type Job, LehrError } from '@lehr/client';
+/** The batch of a comparison: a sweep over its two settings. Its limits are those of all batches; its jobs are in no gallery. */
+import type { BatchEstimate } from '@lehr/client';
 import { computed, signal } from '@preact/signals';
+import { FollowedBatch, hasEnded } from '../jobs/follow-batch.ts';
 import { rememberPrompt } from '../make/prompts.ts';
 import { type Fault, faultOf } from '../wire/fault.ts';
-import { lehr, lehrOnce } from '../wire/lehr.ts';
+import { lehr } from '../wire/lehr.ts';
 import { pause } from '../wire/pause.ts';
-import { type CellPlan, type Comparison, cellsOf } from './comparison.ts';
-
-export interface Cell extends CellPlan {
-  readonly job?: Job;
-  /** Why its job could not be made or followed. */
-  readonly fault?: Fault;
-}
+import { batchOf, type Comparison, MAX_CELLS } from './comparison.ts';
 
 export interface Made {
   readonly comparison: Comparison;
-  readonly cells: readonly Cell[];
+  readonly followed: FollowedBatch;
 }
 
-const EVERY_MS = 1_000;
-/** The most jobs of a page: a comparison has fewer. */
-const PAGE = 100;
+const TYPING_MS = 500;
 
 export const made = signal<Made | undefined>(undefined);
-export const isCanceling = signal(false);
-let current = new AbortController();
+/** Why the comparison cannot be made, or was not canceled. */
+export const fault = signal<Fault | undefined>(undefined);
+/** What it would take; undefined until that is known. */
+export const estimate = signal<BatchEstimate | undefined>(undefined);
+export const isSending = signal(false);
 
-export const isOpen = ({ job, fault }: Cell): boolean => fault === undefined && (!job || !isOver(job));
-export const isBusy = computed(() => made.value?.cells.some(isOpen) === true);
+export const isBusy = computed(() => {
+  if (!made.value) return false;
+  const { batch, fault: gone } = made.value.followed;
+  return !gone.value && !(batch.value && hasEnded(batch.value));
+});
 
-export async function makeAll(comparison: Comparison): Promise<void> {
-  current.abort();
-  current = new AbortController();
-  const { signal: stopped } = current;
-  isCanceling.value = false;
-  made.value = { comparison, cells: cellsOf(comparison) };
-  rememberPrompt(comparison.prompt);
-  void followAll(stopped);
-  for (const index of made.value.cells.keys()) {
-    // One after the other, so that the first ones run while the others are made.
-    await makeOne(index, stopped);
-    if (stopped.aborted) return;
-  }
+/** Shows a batch that was made of the comparison, now or before the page was loaded. */
+export function show(comparison: Comparison, id: string): void {
+  made.value?.followed.stop();
+  made.value = { comparison, followed: new FollowedBatch(id, MAX_CELLS) };
 }
 
-async function makeOne(index: number, stopped: AbortSignal): Promise<void> {
-  const cell = made.value?.cells[index];
-  if (!cell || cell.fault) return;
+/** Calls `onMade` when there is a batch: not when the session has ended, whose address must not be written any more. */
+export async function makeAll(comparison: Comparison, onMade: () => void): Promise<void> {
+  isSending.value = true;
+  fault.value = undefined;
   try {
-    const job = await lehr.submit(cell.request, { signal: stopped });
-    change(stopped, index, { job });
-    // Canceled while it was sent.
-    if (isCanceling.value) await cancelOne(index, job.id, stopped);
+    const { id } = await lehr.batches.create(batchOf(comparison));
+    rememberPrompt(comparison.prompt);
+    show(comparison, id);
+    onMade();
   } catch (error) {
-    change(stopped, index, { fault: faultOf(error) });
+    fault.value = faultOf(error);
+  } finally {
+    isSending.value = false;
   }
 }
 
 /** Cancels what has not ended, and makes no more. */
 export async function cancelAll(): Promise<void> {
-  const { signal: stopped } = current;
-  isCanceling.value = true;
-  const cells = made.value?.cells ?? [];
-  await Promise.all(
-    cells.map(async (cell, index) => {
-      if (!isOpen(cell)) return;
-      if (cell.job) await cancelOne(index, cell.job.id, stopped);
-      else change(stopped, index, { fault: { message: '', fields: {} } });
-    }),
-  );
-}
-
-async function cancelOne(index: number, id: string, stopped: AbortSignal): Promise<void> {
+  if (!made.value) return;
+  const { batch, id } = made.value.followed;
   try {
-    change(stopped, index, { job: await lehr.cancel(id, { signal: stopped }) });
+    batch.value = await lehr.batches.cancel(id);
   } catch (error) {
-    change(stopped, index, { fault: faultOf(error) });
+    fault.value = faultOf(error);
   }
 }
 
-async function followAll(stopped: AbortSignal): Promise<void> {
-  while (!stopped.aborted) {
-    await pause(EVERY_MS, stopped);
-    const open = (made.value?.cells ?? []).flatMap((cell) => (isOpen(cell) && cell.job ? [cell.job.id] : []));
-    if (!isBusy.value) return;
-    if (open.length === 0 || document.visibilityState === 'hidden') continue;
-    try {
-      for (const job of await newest(open, stopped)) {
-        const index = made.value?.cells.findIndex((cell) => cell.job?.id === job.id) ?? -1;
-        if (index >= 0) change(stopped, index, { job });
-      }
-    } catch {
-      // The next request tells what has happened meanwhile.
-    }
-  }
-}
-
-/** The jobs of the list, and those singly that it no longer has. */
-async function newest(ids: readonly string[], stopped: AbortSignal): Promise<Job[]> {
-  const { data } = await lehrOnce.page({ limit: PAGE, signal: stopped });
-  const listed = data.filter(({ id }) => ids.includes(id));
-  const missing = ids.filter((id) => !listed.some((job) => job.id === id));
-  return [...listed, ...(await Promise.all(missing.map((id) => one(id, stopped)))).flat()];
-}
-
-async function one(id: string, stopped: AbortSignal): Promise<Job[]> {
+/** Once its writer has stopped typing: what it would take, and what the API refuses of it. */
+export async function askSoon(comparison: Comparison, stopped: AbortSignal): Promise<void> {
+  await pause(TYPING_MS, stopped);
+  if (stopped.aborted) return;
   try {
-    return [await lehrOnce.get(id, { signal: stopped })];
+    const answer = await lehr.batches.estimate(batchOf(comparison), { signal: stopped });
+    if (!stopped.aborted) estimate.value = answer;
   } catch (error) {
-    if (!(error instanceof LehrError) || error.code !== 'not-found') throw error;
-    const index = made.value?.cells.findIndex((cell) => cell.job?.id === id) ?? -1;
-    change(stopped, index, { fault: faultOf(error) });
-    return [];
+    if (!stopped.aborted) fault.value = faultOf(error);
   }
-}
-
-function change(stopped: AbortSignal, index: number, next: Partial<Cell>): void {
-  if (!made.value || stopped.aborted) return;
-  const { cells, ...rest } = made.value;
-  made.value = { ...rest, cells: cells.map((cell, i) => (i === index ? { ...cell, ...next } : cell)) };
 }

@@ -80,11 +80,9 @@ export class FollowedBatch {
   }
 
   async #watchProgress(stopped: AbortSignal): Promise<void> {
-    while (!stopped.aborted) {
+    while (!stopped.aborted && !(this.batch.value && hasEnded(this.batch.value))) {
       await pause(PROGRESS_EVERY_MS, stopped);
-      const { value: batch } = this.batch;
-      if (batch && !hasEnded(batch) && this.lines.value?.some(isOpen))
-        await this.#read(stopped).catch(() => {});
+      if (this.lines.value?.some(isOpen)) await this.#read(stopped).catch(() => {});
     }
   }
 

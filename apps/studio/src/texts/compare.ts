@@ -1,8 +1,12 @@
 /** The sentences and labels of the comparison. */
+import type { BatchEstimate } from '@lehr/client';
+
+type Estimate = Pick<BatchEstimate, 'total' | 'priced' | 'device_s' | 'price' | 'currency' | 'refused'>;
+
 export const compare = {
   title: 'Compare',
   lead: (max: number) =>
-    `One prompt, two settings that vary, at most ${max} pictures. Each is an ordinary job, so you find it in the gallery too.`,
+    `One prompt, two settings that vary, at most ${max} pictures. They are one batch, which you find again in Batches and schedules.`,
   axes: { steps: 'Steps', guidance: 'Guidance', sampler: 'Sampler', seed: 'Seed', version: 'Version' },
   across: 'Across',
   down: 'Down',
@@ -13,6 +17,13 @@ export const compare = {
   width: 'Width',
   height: 'Height',
   button: (count: number) => (count === 1 ? 'Make 1 picture' : `Make ${count} pictures`),
+  estimate: ({ total, priced, device_s, price, currency, refused }: Estimate) => {
+    const pictures = total === 1 ? '1 picture' : `${total} pictures`;
+    const cost = price === undefined ? '' : `, ${price} ${currency ?? ''}`.trimEnd();
+    const some = refused === 0 ? '' : `; the model refuses ${refused === priced ? 'them' : 'some of them'}`;
+    return `${pictures}, about ${Math.max(1, Math.round(device_s))} s of one device${cost}${some}`;
+  },
+  batch: 'Page of the batch',
   cancel: 'Cancel all',
   canceling: 'Canceling …',
   problems: {
@@ -26,7 +37,6 @@ export const compare = {
   exportFailed: 'The pictures could not be read. Their links may have expired: make them again.',
   fileName: 'lehr-comparison.png',
   done: (done: number, all: number) => `${done} of ${all} done`,
-  notMade: 'Not made',
   grid: (prompt: string) => `Comparison of: ${prompt}`,
   cell: (x: string, y: string) => `${x}, ${y}`,
   value: (axis: string, value: string) => `${axis} ${value}`,
