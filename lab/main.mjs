@@ -32,6 +32,8 @@ fuzz           Sends generated requests, and prints the smallest batch of them t
                  --replay FILE  sends the batch of this file only
 noisy-tenants  Times every operation of one tenant while another one attacks, beside the same attack on a second installation.
                  --rounds N     of each attack (default 20)
+job-search     Finds jobs among many by labels, times and words; says what a search takes, and what a job and its labels cost Redis.
+                 --jobs N       how many (default 1000000, which take 4 minutes, 2 GB of memory and 3 GB of disk)
 simulation     The queue under a simulated fleet.
                  --jobs, --workers, --tenants, --minutes, --days, --job-ms, --processes N
                  --write        writes lab/simulation.md
@@ -102,6 +104,11 @@ const SUITES = {
     options: { rounds: number('20') },
     needs: SHIPPED,
     run: program('noisy-tenants/run.ts'),
+  },
+  'job-search': {
+    options: { jobs: number('1000000') },
+    needs: SHIPPED,
+    run: program('job-search/searches.ts'),
   },
   simulation: {
     options: {

@@ -16,6 +16,7 @@ const SUITES = [
   'soak',
   'fuzz',
   'noisy-tenants',
+  'job-search',
   'simulation',
   'simulation scaling',
   'device',
