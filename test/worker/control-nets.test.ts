@@ -46,6 +46,8 @@ async function latentsOf(model: DiffusionModel, folder: string, cases: readonly 
   return samples.map(({ denoising }) => denoising.latent);
 }
 
+const GUIDES = 'ControlNets guide the pictures of diffusers, beside pictures that none guides, and alone: %s';
+
 test.each([
   ['TorchScript', ['sd15-image', 'sd15-control'], 'sd15-control', 'sd15', ['edges', 'depth'], 13],
   [
@@ -56,30 +58,39 @@ test.each([
     ['edges', 'depth'],
     13,
   ],
-  ['SDXL', ['sdxl-control'], 'sdxl-control', 'sdxl', ['edges'], 10],
-] as const)(
-  'ControlNets guide the pictures of diffusers, beside pictures that none guides, and alone: %s',
-  { timeout: OPENING_MS },
-  async (_name, fixtures, name, plainName, names, inputs) => {
-    const { model, folder } = await open(fixtures, names);
-    expect(model.controls).toEqual(names.map((each) => ({ name: each })));
-    expect(model.unet.residualInputs).toBe(inputs);
-    expect(model.batching).toEqual({ mode: 'rows' });
-    for (const { graph, fusion } of model.graphs)
-      expect({ graph, left: fusion?.left }).toEqual({ graph, left: {} });
-    const guided = casesOf(name);
-    const plain = casesOf(plainName).slice(0, 2);
-    const cases = [...guided, ...plain];
-    const together = await latentsOf(model, folder, cases);
-    expect(guided.length).toBeGreaterThan(1);
-    for (const [i, each] of cases.entries()) {
-      const { latent } = await expectedPicture(i < guided.length ? name : plainName, each);
-      expect([each.name, relativeDistance(together[i], latent)]).toEqual([
-        each.name,
-        expect.toSatisfy((d) => d <= 1e-3),
-      ]);
-      const [alone] = await latentsOf(model, folder, [each]);
-      expect(relativeDistance(together[i], alone)).toBeLessThanOrEqual(1e-5);
-    }
-  },
+] as const)(GUIDES, { timeout: OPENING_MS }, (_, ...each) => guides(...each));
+// The same ControlNet of SDXL guides pictures of torch in adapters-parity.test.ts.
+test.each([['SDXL', ['sdxl-control'], 'sdxl-control', 'sdxl', ['edges'], 10]] as const)(
+  GUIDES,
+  { timeout: OPENING_MS, tags: ['long'] },
+  (_, ...each) => guides(...each),
 );
+
+async function guides(
+  fixtures: readonly string[],
+  name: string,
+  plainName: string,
+  names: readonly string[],
+  inputs: number,
+): Promise<void> {
+  const { model, folder } = await open(fixtures, names);
+  expect(model.controls).toEqual(names.map((each) => ({ name: each })));
+  expect(model.unet.residualInputs).toBe(inputs);
+  expect(model.batching).toEqual({ mode: 'rows' });
+  for (const { graph, fusion } of model.graphs)
+    expect({ graph, left: fusion?.left }).toEqual({ graph, left: {} });
+  const guided = casesOf(name);
+  const plain = casesOf(plainName).slice(0, 2);
+  const cases = [...guided, ...plain];
+  const together = await latentsOf(model, folder, cases);
+  expect(guided.length).toBeGreaterThan(1);
+  for (const [i, each] of cases.entries()) {
+    const { latent } = await expectedPicture(i < guided.length ? name : plainName, each);
+    expect([each.name, relativeDistance(together[i], latent)]).toEqual([
+      each.name,
+      expect.toSatisfy((d) => d <= 1e-3),
+    ]);
+    const [alone] = await latentsOf(model, folder, [each]);
+    expect(relativeDistance(together[i], alone)).toBeLessThanOrEqual(1e-5);
+  }
+}

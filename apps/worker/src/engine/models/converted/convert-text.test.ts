@@ -58,12 +58,15 @@ test.each(cases)(
   },
 );
 
-test('A text model in half precision has its attentions fused', async () => {
+test('A text model in half precision has its attentions fused, and is prepared as one in half precision', async () => {
   const folder = await unpacked('bert-sentences');
   await convert(folder, 'fp16');
-  const opened = await openTextModel(folder, onnxRuntime, { ...CPU, variant: '_fp16' });
+  const options = { ...CPU, variant: '_fp16' } as const;
+  const opened = await openTextModel(folder, onnxRuntime, options);
   await opened.close();
   expect(opened.graphs).toMatchObject([{ fusion: { attentions: 2, left: {} } }]);
+  const { graphs } = await prepareFolder('text', folder, onnxRuntime, options);
+  expect(graphs).toMatchObject([{ graph: 'model_fp16.onnx', tolerance: 0.02, optimized: [{}, {}] }]);
 });
 
 test('An int8 text model has its attentions fused, and can be prepared as the variant that it is', async () => {

@@ -75,7 +75,9 @@ test.each([
   },
 );
 
-test('A graph in half precision whose inputs and outputs are float32 is kept as one in half precision', async () => {
+test('A graph in half precision whose inputs and outputs are float32 is kept as one in half precision', {
+  tags: ['long'],
+}, async () => {
   const folder = await tempFolder('prepared');
   unpackFixture('sd15-fp16-converted', folder);
   const { graphs } = await prepareFolder('diffusion', folder, onnxRuntime, CPU);
