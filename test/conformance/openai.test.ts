@@ -207,7 +207,7 @@ describe('images.generate', () => {
     const stack = await startStack(server);
     const jobs = storedJobs(server.url, stack);
     const { client, answers } = openai(stack);
-    const slow = lehrFields({ steps: 900 });
+    const slow = lehrFields({ steps: 300 });
     const stream = client.images.generate({ ...CIRCLE, ...slow, stream: true, partial_images: 2 });
     // The job has a follower before it starts, so its first steps already make thumbnails.
     const [id] = await jobs.untilJobs(1);

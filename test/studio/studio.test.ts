@@ -96,6 +96,7 @@ describe.skipIf(!chromiumPath)('the studio', () => {
     const [first] = await jobsOf(stack);
     expect(first.input.steps).toBe(20);
 
+    await page.getByRole('spinbutton', { name: 'Steps' }).fill('4');
     await page.getByRole('button', { name: 'Again with this seed' }).click();
     await expect.poll(async () => (await jobsOf(stack)).length).toBe(2);
     await finished(page);
