@@ -11,34 +11,60 @@ const LONG = [
   'test/worker/faults.test.ts',
   'test/repo/start.test.ts',
   'test/worker/responsive.test.ts',
-  'test/e2e/speech.test.ts',
-  'test/e2e/chain.test.ts',
   'test/e2e/fleet.test.ts',
   'test/e2e/demo-diffusion.test.ts',
-  'test/conformance/openai.test.ts',
-  'test/conformance/replicate.test.ts',
   'test/conformance/whisper-transformers.test.ts',
-  'test/conformance/openai-audio.test.ts',
   'test/studio/studio.test.ts',
   'test/studio/looks.test.ts',
   'test/studio/belt.test.ts',
   'test/studio/compare.test.ts',
-  'test/studio/interruptions.test.ts',
-  'test/client/cli.test.ts',
+  'test/queue/redis-connections.test.ts',
+  'test/conformance/replicate.test.ts',
+  'test/worker/whisper-v3.test.ts',
+  'test/conformance/openai.test.ts',
+  'test/conformance/openai-audio.test.ts',
+  'test/worker/adapters-parity.test.ts',
+  'test/repo/interrupted.test.ts',
+  'test/api/process.test.ts',
+  'test/worker/diffusion-families.test.ts',
+  'lab/chaos/f12-slow-store.test.ts',
   'test/client/models.test.ts',
+  'test/contracts/object-store.test.ts',
+  'test/client/import.test.ts',
+  'test/client/import-adapter.test.ts',
   'test/client/tune.test.ts',
   'test/client/prepare.test.ts',
+  'test/client/cli.test.ts',
+  'test/e2e/chain.test.ts',
+  'test/worker/imported-parts.test.ts',
+  'lab/noisy-tenants/noisy-tenants.test.ts',
+  'test/models/reload.test.ts',
+  'lab/fuzz/fuzz.test.ts',
   'test/worker/fetched-models.test.ts',
-  'test/queue/redis-connections.test.ts',
   'test/api/secret-rotation.test.ts',
   'test/worker/spot.test.ts',
   'test/worker/webgpu.test.ts',
   'test/e2e/footprint.test.ts',
   'test/e2e/log-canary.test.ts',
   'test/worker/cancels.test.ts',
-  'lab/fuzz/fuzz.test.ts',
-  'lab/noisy-tenants/noisy-tenants.test.ts',
-  'test/contracts/object-store.test.ts',
+  'test/webhooks/retries.test.ts',
+  'test/worker/guided-pictures.test.ts',
+  'test/studio/interruptions.test.ts',
+  'test/e2e/speech.test.ts',
+  'test/worker/pauses.test.ts',
+  'test/e2e/direct-texts.test.ts',
+  'test/api/batches.test.ts',
+  'test/worker/cuda-operators.test.ts',
+  'lab/chaos/f06-cut-redis-log.test.ts',
+  'test/client/package.test.ts',
+  'test/api/record-memory.test.ts',
+  'test/repo/launcher.test.ts',
+  'test/worker/control-nets.test.ts',
+  'apps/worker/src/engine/models/imported/import-folder.test.ts',
+  'apps/worker/src/engine/models/adapters/model-adapters.test.ts',
+  'apps/worker/src/engine/resume.test.ts',
+  'apps/worker/src/parent/audio/ffmpeg.test.ts',
+  'apps/worker/src/engine/models/converted/convert-whisper.test.ts',
 ];
 
 /** Rows of the fault suite that hold the architecture; `npm run lab -- chaos` runs all of them. */
@@ -47,7 +73,10 @@ const PINNED_FAULTS = ['f06-cut', 'f12', 'f15', 'f16'].map((row) => `lab/chaos/$
 /** vitest's own limit for a poll is one second, which a busy machine can exceed. */
 const poll = { timeout: 15_000 };
 
-/** Long files first, then the other whole tests, then unit tests, so that no long file runs alone at the end. */
+/**
+ * Of each project the long files first, so that none runs alone at the end. Unit tests last, and not between the others, because a process
+ * runs files of one project only.
+ */
 class LongestFirst extends BaseSequencer {
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
     const sorted = await super.sort(files);
@@ -57,7 +86,7 @@ class LongestFirst extends BaseSequencer {
 
 function rank({ moduleId, project }: TestSpecification): number {
   const place = LONG.findIndex((file) => moduleId.endsWith(`/${file}`));
-  return place >= 0 ? place : LONG.length + (project.name === 'unit' ? 1 : 0);
+  return (place >= 0 ? place : LONG.length) + (project.name === 'unit' ? LONG.length + 1 : 0);
 }
 
 /**
@@ -74,7 +103,7 @@ function isFaultOfFetch({ code, stack }: { code?: unknown; stack?: string }): bo
 export default defineConfig({
   test: {
     // More than the usual two cores, because most files wait for leases, processes and servers half of their time.
-    maxWorkers: 4,
+    maxWorkers: 5,
     sequence: { sequencer: LongestFirst },
     tags: [
       {
