@@ -48,7 +48,16 @@ async function latentsOf(model: DiffusionModel, folder: string, cases: readonly 
 
 const GUIDES = 'ControlNets guide the pictures of diffusers, beside pictures that none guides, and alone: %s';
 
-test.each([
+type Case = readonly [
+  exporter: string,
+  fixtures: readonly string[],
+  name: string,
+  plainName: string,
+  names: readonly string[],
+  inputs: number,
+];
+
+test.each<Case>([
   ['TorchScript', ['sd15-image', 'sd15-control'], 'sd15-control', 'sd15', ['edges', 'depth'], 13],
   [
     'dynamo',
@@ -58,21 +67,15 @@ test.each([
     ['edges', 'depth'],
     13,
   ],
-] as const)(GUIDES, { timeout: OPENING_MS }, (_, ...each) => guides(...each));
+])(GUIDES, { timeout: OPENING_MS }, (...each) => guides(each));
 // The same ControlNet of SDXL guides pictures of torch in adapters-parity.test.ts.
-test.each([['SDXL', ['sdxl-control'], 'sdxl-control', 'sdxl', ['edges'], 10]] as const)(
+test.each<Case>([['SDXL', ['sdxl-control'], 'sdxl-control', 'sdxl', ['edges'], 10]])(
   GUIDES,
   { timeout: OPENING_MS, tags: ['long'] },
-  (_, ...each) => guides(...each),
+  (...each) => guides(each),
 );
 
-async function guides(
-  fixtures: readonly string[],
-  name: string,
-  plainName: string,
-  names: readonly string[],
-  inputs: number,
-): Promise<void> {
+async function guides([, fixtures, name, plainName, names, inputs]: Case): Promise<void> {
   const { model, folder } = await open(fixtures, names);
   expect(model.controls).toEqual(names.map((each) => ({ name: each })));
   expect(model.unet.residualInputs).toBe(inputs);
