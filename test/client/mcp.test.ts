@@ -13,6 +13,7 @@ import { API_KEY, apiWorld } from '../support/api-world.ts';
 import { keyHolder } from '../support/key-holder.ts';
 import { flatPicture } from '../support/picture-file.ts';
 import { freePort } from '../support/ports.ts';
+import { startRadosgw } from '../support/radosgw.ts';
 import { startRedis, type TestRedis } from '../support/redis.ts';
 import { SAMPLES } from '../support/speech-files.ts';
 import { speechModels } from '../support/speech-models.ts';
@@ -318,10 +319,19 @@ test('Calls of agents take their turns like other requests: a hundred of them at
   expect(world.parts.activeRequests.waiting).toBe(0);
 });
 
-test('With real models an agent draws, edits and transcribes over both ways', {
+test('With real models and an S3 store an agent draws, edits and transcribes over both ways', {
   tags: ['long'],
 }, async () => {
-  const stack = await startStack(redis, { LEHR_MODELS: await speechModels() });
+  const s3 = await startRadosgw();
+  onTestFinished(() => s3.stop());
+  await s3.createBucket('lehr');
+  const stack = await startStack(redis, {
+    LEHR_MODELS: await speechModels(),
+    LEHR_S3_BUCKET: 'lehr',
+    AWS_ENDPOINT_URL_S3: s3.endpoint,
+    AWS_ACCESS_KEY_ID: s3.credentials.accessKeyId,
+    AWS_SECRET_ACCESS_KEY: s3.credentials.secretAccessKey,
+  });
   await stack.worker();
   const flat = await readFile(await flatPicture('#c83264'), 'base64');
   const image = `data:image/png;base64,${flat}`;
