@@ -8,7 +8,7 @@ import { unzipSync } from 'fflate';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { BatchRecord } from '../../apps/api/src/batches/batch-store.ts';
 import { feedBatches } from '../../apps/api/src/batches/feeder.ts';
-import { customIdOf, readPart, SLICE_LINES, writePart } from '../../apps/api/src/batches/slices.ts';
+import { customIdOf, readPart, writePart, writeSweep } from '../../apps/api/src/batches/slices.ts';
 import { openZip } from '../../apps/api/src/batches/zip.ts';
 import type { Batch, BatchId, JobId } from '../../packages/shared/src/index.ts';
 import type { ObjectStore } from '../../packages/shared/src/objects/index.ts';
@@ -132,20 +132,21 @@ test('A zip of more than 65,535 files is one that unzip and Python open', { tags
   const { parts } = world;
   const batch = await parts.batches.read(id);
   if (!batch) throw new Error('no batch');
-  const [result] = await readPart(parts.store, batch, 0);
+  const [result] = (await readPart(parts.store, batch, 0)).lines;
   // As if a sweep had drawn the same picture again and again.
   const seed = Array.from({ length: 70_000 }, (_, i) => i);
   const sweep = { request: picture('a'), values: { seed } };
-  const slices = seed.length / SLICE_LINES;
+  const sliceLines = await writeSweep(parts.store, batch, sweep);
+  const slices = seed.length / sliceLines;
   const large: BatchRecord = {
     ...batch,
-    source: { from: 'sweep', sweep },
+    source: { from: 'sweep', slice_lines: sliceLines },
     total: seed.length,
     slices,
     failed: 0,
   };
   for (let slice = 0; slice < slices; slice += 1) {
-    const lines = seed.slice(slice * SLICE_LINES, (slice + 1) * SLICE_LINES);
+    const lines = seed.slice(slice * sliceLines, (slice + 1) * sliceLines);
     const results = lines.map((line) => ({ ...result, line, custom_id: customIdOf(line) }));
     await writePart(parts.store, large, slice, results);
   }

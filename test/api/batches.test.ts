@@ -175,6 +175,26 @@ test('A sweep is counted before a job exists, and its last list varies fastest',
   ]);
 });
 
+test('A sweep of long prompts takes little of Redis, and its slices have as many lines as fit', async () => {
+  const world = await batchWorld();
+  const prompts = Array.from({ length: 30 }, (_, i) => `${i} ${'x'.repeat(30_000)}`);
+  const values = { prompt: prompts, seed: [1, 2, 3, 4] };
+  const { id } = await create(world, { sweep: { request: { type: 'text-to-image' }, values } });
+  const { redis, keys, batches } = world.parts;
+  expect(await redis.memory('USAGE', keys.batch(id as BatchId))).toBeLessThan(2_000);
+  expect(await batches.read(id as BatchId)).toMatchObject({ total: 120, slices: 4 });
+  const found: unknown[] = [];
+  for (let query = ''; query !== 'null'; ) {
+    const response = await world.ask('GET', `/v1/batches/${id}/lines?${query}`);
+    const page = BatchLineListSchema.strict().parse(await response.json());
+    found.push(...page.data.map((line) => [line.line, line.values]));
+    query = page.next_cursor === null ? 'null' : `cursor=${page.next_cursor}`;
+  }
+  expect(found).toEqual(
+    Array.from({ length: 120 }, (_, i) => [i + 1, { prompt: prompts[Math.floor(i / 4)], seed: (i % 4) + 1 }]),
+  );
+});
+
 test('The lines of a batch are listed with their jobs: before they are made, while they run, and when their answers are stored', async () => {
   const world = await batchWorld();
   const requests = [picture('a'), picture('b', { width: 4096 }), picture('c')];

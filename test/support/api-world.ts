@@ -10,6 +10,7 @@ import { SessionStore } from '../../apps/api/src/access/session/session-store.ts
 import { ActionStore } from '../../apps/api/src/actions/action-store.ts';
 import { createApp } from '../../apps/api/src/app.ts';
 import { settingsOf } from '../../apps/api/src/base/env.ts';
+import { BatchReads } from '../../apps/api/src/batches/batch-reads.ts';
 import { BatchStore } from '../../apps/api/src/batches/batch-store.ts';
 import { batchEndpoints } from '../../apps/api/src/dialects/openai/batch-endpoints.ts';
 import { OpenAiErrorSchema } from '../../apps/api/src/dialects/openai/errors.ts';
@@ -168,6 +169,7 @@ export async function apiWorld(url: string, changes: Partial<ApiParts> = {}): Pr
     batches: new BatchStore(redis, keys),
     schedules: new ScheduleStore(redis, keys),
     jobActions: new ActionStore(redis, keys, audit, records.retentionMs),
+    batchReads: new BatchReads(store, clock),
     batchEndpoints: batchEndpoints({ presenter, store, largeAnswers: answers }),
     waits,
     direct: new DirectCalls({

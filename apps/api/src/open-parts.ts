@@ -21,6 +21,7 @@ import { fingerprint } from './access/fingerprints.ts';
 import { SessionStore } from './access/session/session-store.ts';
 import { ActionStore } from './actions/action-store.ts';
 import { type ApiConfig, readPools, settingsOf } from './base/env.ts';
+import { BatchReads } from './batches/batch-reads.ts';
 import { BatchStore } from './batches/batch-store.ts';
 import { batchEndpoints } from './dialects/openai/batch-endpoints.ts';
 import { ExpectedWorkers } from './fleet/expected-workers.ts';
@@ -127,6 +128,7 @@ export async function openParts(options: OpenOptions): Promise<ApiParts> {
     callerLines: new CallerLines(),
     unanswered: new UnansweredRequests(redis, keys),
     ...keptRequests(redis, keys, audit, records.retentionMs),
+    batchReads: new BatchReads(stores.store, clock),
     batchEndpoints: batchEndpoints({ ...stores, ...views }),
     webhooks: openWebhooks(redis, await webhookOptions(config, keys, audit)),
     // Of the same form as the ids of workers.

@@ -11,6 +11,7 @@ import type { Authenticator } from './access/auth/authenticator.ts';
 import type { KeyStore } from './access/auth/key-store.ts';
 import type { SessionStore } from './access/session/session-store.ts';
 import type { ActionStore } from './actions/action-store.ts';
+import type { BatchReads } from './batches/batch-reads.ts';
 import type { BatchStore } from './batches/batch-store.ts';
 import type { BatchEndpoints } from './batches/endpoints.ts';
 import type { FleetView } from './fleet/fleet-view.ts';
@@ -117,6 +118,7 @@ export interface JobParts extends AdmitParts {
   readonly pauses: PauseStore;
   readonly webhooks: WebhookParts;
   readonly batches: BatchStore;
+  readonly batchReads: BatchReads;
   readonly batchEndpoints: BatchEndpoints;
   readonly schedules: ScheduleStore;
   readonly jobActions: ActionStore;

@@ -6,13 +6,15 @@ import { ERROR_CODES, type ErrorCode, type JobId, LehrError, toLehrError } from 
 import type { ObjectStore } from '@lehr/shared/objects';
 import { type JobRecord, parseStoredRecord } from '@lehr/shared/records';
 import { JobEndedError, succeeded } from '../jobs/requests/hold.ts';
+import type { BatchReads } from './batch-reads.ts';
 import type { BatchRecord, LineFault } from './batch-store.ts';
 import type { BatchEndpoints } from './endpoints.ts';
 import type { BatchOutput } from './present-batch.ts';
-import { type LineResult, type NumberedLine, readPart, readSlice } from './slices.ts';
+import type { LineResult, NumberedLine } from './slices.ts';
 
 export interface AnswerParts {
   readonly store: ObjectStore;
+  readonly batchReads: BatchReads;
   readonly batchEndpoints: BatchEndpoints;
 }
 
@@ -25,8 +27,8 @@ export async function* answersOf(
   output: BatchOutput,
 ): AsyncGenerator<string> {
   for (let slice = 0; slice < batch.slices; slice += 1) {
-    const results = await readPart(parts.store, batch, slice);
-    const lines = await readSlice(parts.store, batch, slice);
+    const results = await parts.batchReads.part(batch, slice);
+    const lines = await parts.batchReads.slice(batch, slice);
     const wanted = results
       .map((result, i) => ({ result, line: lines[i] }))
       .filter(({ result }) => (result.record?.state === 'succeeded') === (output === 'output'));

@@ -14,7 +14,6 @@ import {
   isBatchId,
   LehrError,
   PRIORITY_CLASSES,
-  type Sweep,
   storedJson,
   type TenantId,
 } from '@lehr/shared';
@@ -29,12 +28,11 @@ const number = z.coerce.number();
 const REASONS = ['completed', 'failed', 'expired', 'cancelled'] as const;
 export type Reason = (typeof REASONS)[number];
 
-/** Where the lines come from. Those of all but a sweep are copied into slices. */
+/** Where the lines come from. Those of all but a sweep are copied into slices; those of a sweep are made of it, so many for each slice. */
 const SourceSchema = z.discriminatedUnion('from', [
   z.object({ from: z.literal('file'), file: z.string() }),
   z.object({ from: z.literal('requests') }),
-  // Checked when it was posted: a large one takes longer to check than the jobs of a slice to make.
-  z.object({ from: z.literal('sweep'), sweep: z.custom<Sweep>((value) => typeof value === 'object') }),
+  z.object({ from: z.literal('sweep'), slice_lines: z.int() }),
   z.object({ from: z.literal('retry'), batch: z.custom<BatchId>((value) => typeof value === 'string') }),
 ]);
 

@@ -26,7 +26,7 @@ export async function collectSlice(
   { slice, at }: OpenSlice,
 ): Promise<void> {
   const { store, batches } = parts;
-  const lines = await readSlice(store, batch, slice);
+  const { lines } = await readSlice(store, batch, slice);
   const refused = await batches.refused(batch.id, slice);
   const idOf = jobIdsOfSlice(batch.id, at);
   const ids = lines.map(({ line }) => idOf(line));

@@ -17,7 +17,7 @@ import { checkUrl } from '../webhooks/hook.ts';
 import type { BatchStore, NewBatch } from './batch-store.ts';
 import { type EstimateParts, estimateBatch } from './estimate.ts';
 import { presentBatch } from './present-batch.ts';
-import { customIdOf, deleteSlices, SLICE_LINES, SliceWriter } from './slices.ts';
+import { customIdOf, deleteLines, SliceWriter, writeSweep } from './slices.ts';
 import { pointerIn, sampleLines, sweepCount } from './sweep.ts';
 
 export interface CreateParts extends EstimateParts {
@@ -70,7 +70,7 @@ async function add(
 ): Promise<Batch> {
   const { max_batches: max } = limits;
   if (!(await batches.create(batch, max))) {
-    if (batch.source.from === 'requests') await deleteSlices(store, batch, batch.slices);
+    await deleteLines(store, batch);
     throw new QuotaError(`This tenant may have ${max} batches that have not ended (max_batches).`, {
       limit: max ?? 0,
       remaining: 0,
@@ -89,8 +89,9 @@ async function linesOf(
 ): Promise<Lines> {
   if (sweep) {
     const total = sweepCount(sweep);
-    const slices = Math.ceil(total / SLICE_LINES);
-    return { source: { from: 'sweep', sweep }, state: 'in_progress', total, slices };
+    const slice_lines = await writeSweep(store, batch, sweep);
+    const slices = Math.ceil(total / slice_lines);
+    return { source: { from: 'sweep', slice_lines }, state: 'in_progress', total, slices };
   }
   if (requests) {
     const writer = new SliceWriter(store, batch);

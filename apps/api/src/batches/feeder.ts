@@ -197,7 +197,7 @@ async function submitSlice(
   const { batches, clock } = parts;
   const { id, next } = batch;
   const idOf = jobIdsOfSlice(id, await batches.begin(id, next));
-  const lines = await readSlice(parts.store, batch, next);
+  const { lines } = await readSlice(parts.store, batch, next);
   const refused = await batches.refused(id, next);
   for (let sent = batch.sent; sent < lines.length; ) {
     const chunk = lines.slice(sent, sent + LINES_AT_ONCE);
@@ -252,7 +252,7 @@ async function submitLine(
 async function closeUnsent(parts: FeedParts, batch: BatchRecord, reason: Reason): Promise<void> {
   const { id, next } = batch;
   const idOf = jobIdsOfSlice(id, await parts.batches.begin(id, next));
-  const lines = await readSlice(parts.store, batch, next);
+  const { lines } = await readSlice(parts.store, batch, next);
   const refused = await parts.batches.refused(id, next);
   const { missing } = await parts.records.outlines(lines.map(({ line }) => idOf(line)));
   const isMissing = new Set<string>(missing);
@@ -279,7 +279,7 @@ const UNSENT: Readonly<Record<Reason, string>> = {
 };
 
 async function cancelSlice(parts: FeedParts, batch: BatchRecord, { slice, at }: OpenSlice): Promise<void> {
-  const lines = await readSlice(parts.store, batch, slice);
+  const { lines } = await readSlice(parts.store, batch, slice);
   const idOf = jobIdsOfSlice(batch.id, at);
   const ids = lines.map(({ line }) => idOf(line));
   const { records } = await parts.records.outlines(ids);

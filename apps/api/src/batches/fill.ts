@@ -57,8 +57,8 @@ async function* failedLines(parts: FillParts, tenant: TenantId, id: string): Asy
   const earlier = await parts.batches.find(tenant, id);
   for (let slice = 0; slice < earlier.slices; slice += 1) {
     const results = await readPart(parts.store, earlier, slice);
-    const lines = await readSlice(parts.store, earlier, slice);
-    for (const [i, { record }] of results.entries())
+    const { lines } = await readSlice(parts.store, earlier, slice);
+    for (const [i, { record }] of results.lines.entries())
       if (record?.state !== 'succeeded') yield { custom_id: lines[i].custom_id, body: lines[i].body };
   }
 }

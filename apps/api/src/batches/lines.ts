@@ -1,18 +1,17 @@
 /** What has become of the lines of a batch so far: from the records of its open slices, and from the parts of those that are collected. */
 import { type BatchLine, type JobId, jobIdsOfSlice, LehrError } from '@lehr/shared';
-import type { ObjectStore } from '@lehr/shared/objects';
 import { type JobRecord, parseStoredRecord, type RecordStore } from '@lehr/shared/records';
 import type { Presenter } from '../jobs/present.ts';
+import type { BatchReads } from './batch-reads.ts';
 import type { BatchRecord, BatchStore, LineFault, OpenSlice } from './batch-store.ts';
 import { GONE } from './collect.ts';
-import { type LineResult, readPart, readSlice } from './slices.ts';
-import { sweepValues } from './sweep.ts';
+import type { LineResult } from './slices.ts';
 
 export interface LineParts {
   readonly batches: BatchStore;
   readonly records: RecordStore;
   readonly presenter: Presenter;
-  readonly store: ObjectStore;
+  readonly batchReads: BatchReads;
 }
 
 interface Place {
@@ -38,10 +37,12 @@ export async function pageOfLines(
   const open = batch.open.find((each) => each.slice === slice);
   // Those after `next` have not begun: their jobs are not made.
   const isCollected = open === undefined && slice < batch.next;
-  const all: readonly LineResult[] = await (isCollected ? readPart : readSlice)(parts.store, batch, slice);
+  const needsSlice = !isCollected || batch.source.from === 'sweep';
+  const asked = needsSlice ? await parts.batchReads.slice(batch, slice) : [];
+  const all: readonly LineResult[] = isCollected ? await parts.batchReads.part(batch, slice) : asked;
   const shown = all.slice(first, first + limit);
   const states = open ? await openStates(parts, batch, open, shown, first) : shown.map(stateOf);
-  const lines = await Promise.all(states.map((state) => present(parts, batch, state)));
+  const lines = await Promise.all(states.map((state, i) => present(parts, state, asked[first + i]?.values)));
   if (first + limit < all.length) return { lines, next: `${slice}.${first + limit}` };
   return { lines, next: slice + 1 < batch.slices ? `${slice + 1}.0` : undefined };
 }
@@ -87,12 +88,12 @@ async function openStates(
 
 const present = async (
   { presenter }: LineParts,
-  { source }: BatchRecord,
   { line, custom_id, record, error }: LineState,
+  values: BatchLine['values'],
 ): Promise<BatchLine> => ({
   line: line + 1,
   custom_id,
-  ...(source.from === 'sweep' && { values: sweepValues(source.sweep, line) }),
+  ...(values && { values }),
   ...(record && { job: await presenter.job(record, { brief: true }) }),
   ...(error && { error: { code: error.code, message: error.message } }),
 });

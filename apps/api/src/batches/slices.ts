@@ -3,13 +3,14 @@
  * its middle; each slice gets one part of answers. The time in the names of their folders is the end of the batch, so the sweep of old
  * outputs removes them when the batch has been kept long enough.
  */
-import { batchFolderName, LehrError, type ObjectKey, timeOfId, toObjectKey } from '@lehr/shared';
+import { batchFolderName, LehrError, type ObjectKey, type Sweep, timeOfId, toObjectKey } from '@lehr/shared';
 import type { ObjectStore } from '@lehr/shared/objects';
-import type { BatchRecord, LineFault } from './batch-store.ts';
-import { sweepLine } from './sweep.ts';
+import type { BatchRecord, LineFault, NewBatch } from './batch-store.ts';
+import { sweepLine, sweepLineBytes, sweepValues } from './sweep.ts';
 
-export const SLICE_LINES = 250;
-const SLICE_BYTES = 4_000_000;
+const SLICE_LINES = 250;
+/** Read and written at once: about 10 ms of the event loop. */
+const SLICE_BYTES = 1_000_000;
 const HOUR_MS = 3_600_000;
 const DIGITS = 5;
 const JSON_LINES = { contentType: 'application/jsonl' };
@@ -66,28 +67,53 @@ export class SliceWriter {
   }
 }
 
+const sweepKey = (batch: BatchPlace): ObjectKey => keyOf('in', batch, 'sweep');
+
+/** Keeps a sweep, whose slices are made when they are read. Resolves with the number of lines of each. */
+export async function writeSweep(store: ObjectStore, batch: BatchPlace, sweep: Sweep): Promise<number> {
+  await store.put(sweepKey(batch), Buffer.from(JSON.stringify(sweep)), { contentType: 'application/json' });
+  return Math.min(SLICE_LINES, Math.max(1, Math.floor(SLICE_BYTES / sweepLineBytes(sweep))));
+}
+
 /** Of a batch that was not made. */
-export const deleteSlices = (store: ObjectStore, batch: BatchPlace, count: number): Promise<void> =>
-  store.deleteMany(Array.from({ length: count }, (_, slice) => sliceKey(batch, slice)));
+export const deleteLines = (store: ObjectStore, { slices, source, ...batch }: NewBatch): Promise<void> =>
+  store.deleteMany(
+    source.from === 'sweep'
+      ? [sweepKey(batch)]
+      : Array.from({ length: slices }, (_, slice) => sliceKey(batch, slice)),
+  );
 
 /** A line with its number in the batch, from 0. */
 export interface NumberedLine extends Line {
   readonly line: number;
+  /** Of a sweep: the value of each list. */
+  readonly values?: Readonly<Record<string, unknown>>;
+}
+
+/** What was read of the store, and its bytes there. */
+export interface Read<Each> {
+  readonly lines: readonly Each[];
+  readonly bytes: number;
 }
 
 export async function readSlice(
   store: ObjectStore,
   batch: BatchRecord,
   slice: number,
-): Promise<readonly NumberedLine[]> {
-  if (batch.source.from !== 'sweep') return jsonLines(await textOf(store, sliceKey(batch, slice)));
-  const { sweep } = batch.source;
-  const first = slice * SLICE_LINES;
-  return Array.from({ length: Math.min(SLICE_LINES, batch.total - first) }, (_, i) => ({
+): Promise<Read<NumberedLine>> {
+  const { source, total } = batch;
+  if (source.from !== 'sweep') return jsonLines(await textOf(store, sliceKey(batch, slice)));
+  const text = await textOf(store, sweepKey(batch));
+  // Checked when it was posted: a large one takes longer to check than the jobs of a slice to make.
+  const sweep = JSON.parse(text) as Sweep;
+  const first = slice * source.slice_lines;
+  const lines = Array.from({ length: Math.min(source.slice_lines, total - first) }, (_, i) => ({
     line: first + i,
     custom_id: customIdOf(first + i),
     body: sweepLine(sweep, first + i),
+    values: sweepValues(sweep, first + i),
   }));
+  return { lines, bytes: text.length };
 }
 
 /** Of a line whose caller has given none. */
@@ -115,7 +141,7 @@ export const readPart = async (
   store: ObjectStore,
   batch: BatchPlace,
   slice: number,
-): Promise<readonly LineResult[]> => jsonLines(await textOf(store, partKey(batch, slice)));
+): Promise<Read<LineResult>> => jsonLines(await textOf(store, partKey(batch, slice)));
 
 async function textOf(store: ObjectStore, key: ObjectKey): Promise<string> {
   const object = await store.get(key);
@@ -123,8 +149,10 @@ async function textOf(store: ObjectStore, key: ObjectKey): Promise<string> {
   return new Response(object.body).text();
 }
 
-const jsonLines = <Each>(text: string): Each[] =>
-  text
+const jsonLines = <Each>(text: string): Read<Each> => ({
+  lines: text
     .split('\n')
     .filter((each) => each !== '')
-    .map((each) => JSON.parse(each) as Each);
+    .map((each) => JSON.parse(each) as Each),
+  bytes: text.length,
+});

@@ -13,6 +13,12 @@ const axesOf = ({ values }: Sweep) =>
 export const sweepCount = (sweep: Sweep): number =>
   axesOf(sweep).reduce((count, { list }) => count * list.length, 1);
 
+/** Of the longest line, about. */
+export const sweepLineBytes = (sweep: Sweep): number =>
+  axesOf(sweep)
+    .map(({ list }) => Math.max(...list.map((value) => JSON.stringify(value).length)))
+    .reduce((sum, bytes) => sum + bytes, JSON.stringify(sweep.request).length);
+
 /** Of each list the value that a line has; lines are counted from 0. */
 export function sweepValues(sweep: Sweep, line: number): Readonly<Record<string, unknown>> {
   const values: [string, unknown][] = [];

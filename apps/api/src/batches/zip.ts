@@ -9,7 +9,7 @@ import { type JobOutput, parseStoredRecord } from '@lehr/shared/records';
 import { makeZip } from 'client-zip';
 import { type AnswerParts, answersOf } from './answers.ts';
 import type { BatchRecord } from './batch-store.ts';
-import { customIdOf, type LineResult, readPart } from './slices.ts';
+import { customIdOf, type LineResult } from './slices.ts';
 
 type Reader = ReadableStreamDefaultReader<Uint8Array>;
 
@@ -27,7 +27,7 @@ interface Now {
 
 /** Rejects with `gone` when the answers have been deleted. */
 export async function openZip(parts: AnswerParts, batch: BatchRecord): Promise<ReadableStream<Uint8Array>> {
-  if (batch.slices > 0) await readPart(parts.store, batch, 0);
+  if (batch.slices > 0) await parts.batchReads.part(batch, 0);
   return ReadableStream.from(zipOf(parts, batch));
 }
 
@@ -57,7 +57,7 @@ async function* entriesOf(parts: AnswerParts, batch: BatchRecord, now: Now): Asy
   now.files += batch.failed > 0 ? 2 : 1;
   const missing: string[] = [];
   for (let slice = 0; slice < batch.slices; slice += 1) {
-    for (const result of await readPart(parts.store, batch, slice)) {
+    for (const result of await parts.batchReads.part(batch, slice)) {
       for (const { name, key } of outputsOf(result)) {
         const object = await parts.store.get(key);
         now.reader = object?.body.getReader();

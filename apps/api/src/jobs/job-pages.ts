@@ -24,7 +24,7 @@ interface PageQuery extends Omit<ListQuery, 'cursor'> {
 }
 
 /** Of records that are read or searched, for each ms that the tenant's next read waits: 64 ms for the largest page, which takes the event loop for about 10 ms. */
-const BYTES_PER_MS = 2 ** 14;
+export const BYTES_PER_MS = 2 ** 14;
 
 /** About as long as Redis works on such a page at most. */
 const IDS_PAUSE_MS = 10;
