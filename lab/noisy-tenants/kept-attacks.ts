@@ -80,10 +80,40 @@ const search = (context: AttackContext): Promise<unknown> =>
 const prepareSearch = (context: AttackContext): Promise<void> =>
   makeCancelled(context, Math.ceil(200 * context.scale), { ...PICTURE, metadata: { customer: '42' } });
 
+/** In characters: a megabyte of prompts. */
+const SWEPT_PROMPTS = Array.from({ length: 30 }, (_, i) => `${i} ${'s'.repeat(31_000)}`);
+
+async function batchIds({ port, ...context }: AttackContext): Promise<string[]> {
+  const url = `http://127.0.0.1:${port}/v1/batches?limit=100`;
+  const page = await (await fetch(url, { headers: headersOf({ port, ...context }) })).json();
+  return (page as { data: { id: string }[] }).data.map(({ id }) => id);
+}
+
+/** Cancelled at once: only their lists and lines are read. */
+async function makeSweeps(context: AttackContext): Promise<void> {
+  if ((await batchIds(context)).length > 0) return;
+  const sweep = { request: { type: 'text-to-image' }, values: { prompt: SWEPT_PROMPTS } };
+  for (let i = 0; i < 40 * context.scale; i += 1) {
+    await post(context, '/v1/batches', { sweep });
+    const [newest] = await batchIds(context);
+    await post(context, `/v1/batches/${newest}/cancel`, {});
+  }
+}
+
+async function readSweeps(context: AttackContext): Promise<unknown> {
+  const [id] = await batchIds(context);
+  return Promise.all([
+    readForever(context, 4, '/v1/batches?limit=100'),
+    readForever(context, 4, `/v1/batches/${id}/lines`),
+    readForever(context, 4, `/v1/batches/${id}/results.zip`),
+  ]);
+}
+
 export const KEPT_ATTACKS: Readonly<Record<string, PreparedAttack>> = {
   'the largest batch': { prepare: async () => {}, attack: largestBatch },
   'a thousand schedules': { prepare: makeSchedules, attack: () => once(process, 'disconnect') },
   'actions on all jobs': { prepare: makeWaiting, attack: actOnAll },
+  'reads of the largest sweeps': { prepare: makeSweeps, attack: readSweeps },
   'the widest filters': { prepare: prepareSearch, attack: search },
   'a batch, schedules and filters at once': {
     prepare: async (context) => {
