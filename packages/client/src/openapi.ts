@@ -2760,7 +2760,7 @@ export interface components {
             readonly id: string;
             /** @enum {string} */
             readonly object: "file";
-            /** @description The output of a batch is counted when it is first read or asked for, which takes as long as a download; 0 where a list had no time for it. */
+            /** @description The output of a batch is counted when it is first read or asked for; 0 until it is read where that takes longer than a second. */
             readonly bytes: number;
             /** @description Unix seconds. */
             readonly created_at: number;

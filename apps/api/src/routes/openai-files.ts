@@ -15,7 +15,7 @@ import { queryNumber } from './params.ts';
 const PURPOSES = [...SENT_PURPOSES, 'batch_output'] as const;
 const MAX_PAGE = 1_000;
 const DEFAULT_PAGE = 100;
-/** No output of a batch is begun to be counted for a list after this time. */
+/** A request counts outputs of batches for so long: one of 100,000 lines takes as long as its download. */
 const COUNTING_MS = 1_000;
 
 export const OpenAiFileSchema = z
@@ -24,7 +24,7 @@ export const OpenAiFileSchema = z
     object: z.literal('file'),
     bytes: z.int().meta({
       description:
-        'The output of a batch is counted when it is first read or asked for, which takes as long as a download; 0 where a list had no time for it.',
+        'The output of a batch is counted when it is first read or asked for; 0 until it is read where that takes longer than a second.',
     }),
     created_at: z.int().meta({ description: 'Unix seconds.' }),
     expires_at: z.int().meta({ description: 'Unix seconds.' }),
@@ -39,7 +39,7 @@ export const DeletedFileSchema = z
   .object({ id: z.string(), object: z.literal('file'), deleted: z.literal(true) })
   .meta({ id: 'OpenAiDeletedFile' });
 
-type OutputParts = Pick<ApiParts, 'files' | 'batches' | 'store' | 'batchEndpoints' | 'clock'>;
+type OutputParts = Pick<ApiParts, 'files' | 'batches' | 'store' | 'batchReads' | 'batchEndpoints' | 'clock'>;
 
 /** Texts of the output of a batch. Who reads them to their end has counted the file. */
 export async function batchOutput(
@@ -59,13 +59,20 @@ export async function batchOutput(
   })();
 }
 
-/** With its bytes, also when it is the output of a batch that nobody has read; without them when that cannot be read now. */
-export async function counted(parts: OutputParts, tenant: TenantId, file: StoredFile): Promise<StoredFile> {
-  if (!file.batch || file.bytes > 0) return file;
+/** With its bytes, also when it is the output of a batch that nobody has read; without them when that cannot be read now, or soon. */
+export async function counted(
+  parts: OutputParts,
+  tenant: TenantId,
+  file: StoredFile,
+  endsAt = parts.clock.monotonic() + COUNTING_MS,
+): Promise<StoredFile> {
+  if (!file.batch || file.bytes > 0 || parts.clock.monotonic() > endsAt) return file;
   let bytes = 0;
   try {
-    for await (const text of await batchOutput(parts, tenant, file, file.batch))
+    for await (const text of await batchOutput(parts, tenant, file, file.batch)) {
+      if (parts.clock.monotonic() > endsAt) return file;
       bytes += Buffer.byteLength(text);
+    }
   } catch (error) {
     if (error instanceof LehrError) return file;
     throw error;
@@ -158,7 +165,7 @@ export function fileListRoute(app: Api, parts: OutputParts): void {
     const endsAt = clock.monotonic() + COUNTING_MS;
     const data: z.output<typeof OpenAiFileSchema>[] = [];
     for (const file of page.files) {
-      const shown = asOpenAiFile(clock.monotonic() < endsAt ? await counted(parts, tenant, file) : file);
+      const shown = asOpenAiFile(await counted(parts, tenant, file, endsAt));
       if (shown) data.push(shown);
     }
     const ends = { first_id: data.at(0)?.id ?? null, last_id: data.at(-1)?.id ?? null };
