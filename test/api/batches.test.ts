@@ -182,7 +182,7 @@ test('A sweep of long prompts takes little of Redis, and its slices have as many
   const { id } = await create(world, { sweep: { request: { type: 'text-to-image' }, values } });
   const { redis, keys, batches } = world.parts;
   expect(await redis.memory('USAGE', keys.batch(id as BatchId))).toBeLessThan(2_000);
-  expect(await batches.read(id as BatchId)).toMatchObject({ total: 120, slices: 4 });
+  expect(await batches.read(id as BatchId)).toMatchObject({ total: 120, slices: 2 });
   const found: unknown[] = [];
   for (let query = ''; query !== 'null'; ) {
     const response = await world.ask('GET', `/v1/batches/${id}/lines?${query}`);

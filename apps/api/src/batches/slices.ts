@@ -9,8 +9,8 @@ import type { BatchRecord, LineFault, NewBatch } from './batch-store.ts';
 import { sweepLine, sweepLineBytes, sweepValues } from './sweep.ts';
 
 const SLICE_LINES = 250;
-/** Read and written at once: about 10 ms of the event loop. */
-const SLICE_BYTES = 1_000_000;
+/** Read and written at once, and four slices of a batch are open: jobs with pictures inside must be enough for a fleet. */
+const SLICE_BYTES = 2_000_000;
 const HOUR_MS = 3_600_000;
 const DIGITS = 5;
 const JSON_LINES = { contentType: 'application/jsonl' };
