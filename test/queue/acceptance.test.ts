@@ -155,6 +155,9 @@ test('Jobs that are ready at the same moment are accepted by one command, as man
     job: jobOf({ id: newJobId(), cost: i < 9 ? 100 : 700 }),
     terms: i < 9 ? terms : { ...terms, groups: dear },
   }));
+  const expired = ['job_0', 'job_1', 'job_2', 'job_3', 'job_4'].flatMap((id) => [0, id]);
+  for (const { redis, keys } of [together, single])
+    await redis.zadd(keys.jobsOf(DEFAULT_TENANT as TenantId), ...expired);
   const accepter = accepterOf(together);
   await accepter.accept(jobs[0].job, terms);
   const before = await scriptsRun(together);

@@ -36,12 +36,12 @@ local function accept(own_id, input, shared)
   if shared.deadline_ms then fields.deadline_at = math.floor(from + shared.deadline_ms + 0.5) end
   if job.is_later then
     fields.run_at = from
-    store(id, fields)
+    shared.is_listed = store(id, fields, shared.is_listed)
     reply[8] = now
     return reply
   end
   fields.score, fields.fair_tag = score, start_tag
-  store(id, fields)
+  shared.is_listed = store(id, fields, shared.is_listed)
 
   local base = prefix .. ':' .. job.queue .. ':'
   local options = { jobId = id, priority = shared.priority, removeOnComplete = KEPT, removeOnFail = KEPT }
@@ -52,6 +52,8 @@ local function accept(own_id, input, shared)
   )
   local placed = place({ base .. 'prioritized', base .. 'wait', shared.waiting }, { id, score, job.queue })
   reply[8], reply[9] = now, placed[2]
+  -- For the next of these jobs: the group counts as used by the tenant, and the index has it.
+  if shared.is_listed then job.max_groups, shared.waiting = nil, nil end
   return reply
 end
 

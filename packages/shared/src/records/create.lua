@@ -7,7 +7,8 @@ local function note_retry(key, id)
 end
 
 -- Writes the record of a job that has none. This is all of the move for a job that is admitted by the same script (queue/accept.lua).
-local function store(id, fields)
+-- Returns whether jobs of this tenant and group that the same script stores after it need not be listed but by their id: `is_listed`.
+local function store(id, fields, is_listed)
   -- As text: Redis takes half a microsecond to write a number of a script.
   local at = string.format('%.0f', now)
   -- A job with a time enters its queue then (queue/release.lua), and has no load before.
@@ -18,8 +19,9 @@ local function store(id, fields)
   if fields.retried_from then note_retry(prefix .. ':record:' .. fields.retried_from, id) end
   redis.call('ZADD', KEYS[1], at, id)
   redis.call('ZADD', prefix .. ':live:' .. fields.tenant, '0', id)
+  local is_settled = false
   if not fields.parent then
-    list_job(id, fields.tenant)
+    is_settled = list_job(id, fields.tenant, is_listed)
     list_labels(id, fields.tenant, fields.metadata, false)
   end
   if fields.deadline_at then redis.call('ZADD', prefix .. ':deadlines', fields.deadline_at, id) end
@@ -31,11 +33,12 @@ local function store(id, fields)
   if fields.run_at then
     redis.call('ZADD', prefix .. ':scheduled-jobs', fields.run_at, id)
     announce(id, state, 1, EVENT.schedule, nil, fields.hook_events)
-    return
+    return is_settled
   end
-  enter(id, fields.queue, fields.model, fields.workflow)
+  if not is_listed then enter(id, fields.queue, fields.model, fields.workflow) end
   shift_load(fields.queue, fields.priority, fields.tenant, fields.model, fields.cost, 1)
   announce(id, state, 1, EVENT.create, nil, fields.hook_events)
+  return is_settled
 end
 
 -- m: {id, fields}, fields by name. Returns what transition.lua returns of a move, and after 'ok' also the creation time.

@@ -167,7 +167,8 @@ local function enter(id, queue, model, workflow)
 end
 
 -- Adds a job to a list of its tenant, and removes a few jobs whose records have expired: the oldest ones. Behind an old job that
--- is not finished, others may have expired; then also some at random, so that the list has at most a third more than records.
+-- is not finished, others may have expired; then also some at random, so that the list has at most a third more than records. Returns
+-- true when none has expired.
 local function add_to_list(jobs, id)
   redis.call('ZADD', jobs, 0, id)
   local oldest = redis.call('ZRANGE', jobs, 0, 1)
@@ -175,19 +176,26 @@ local function add_to_list(jobs, id)
   local created_at = tonumber(redis.pcall('HGET', prefix .. ':record:' .. oldest[1], 'created_at') or '')
   if created_at then
     -- All other records are younger, so none of them has expired.
-    if now - created_at <= retention then return end
+    if now - created_at <= retention then return true end
     oldest = redis.call('ZRANDMEMBER', jobs, LISTED_PROBED)
   end
   for _, each in ipairs(oldest) do
     if redis.call('EXISTS', prefix .. ':record:' .. each) == 0 then redis.call('ZREM', jobs, each) end
   end
+  return false
 end
 
-local function list_job(id, tenant)
+-- `is_listed`: the same script has just listed a job of the tenant, and this has returned true.
+local function list_job(id, tenant, is_listed)
   local jobs = prefix .. ':jobs:' .. tenant
-  add_to_list(jobs, id)
+  if is_listed then
+    redis.call('ZADD', jobs, 0, id)
+    return true
+  end
+  local is_settled = add_to_list(jobs, id)
   redis.call('PERSIST', jobs)
   redis.call('SADD', prefix .. ':tenants', tenant)
+  return is_settled
 end
 
 -- Lists a job by each of its labels, `metadata` of its record as JSON. The list of a label lasts as long as the records of jobs that had
