@@ -136,7 +136,7 @@ export class Admitter {
 
   /** One round trip. An admitted job counts among its tenant's jobs; the janitor frees the place if no record follows. */
   async admit(job: AdmittedJob, terms: AdmissionTerms = {}): Promise<Admission> {
-    const text = JSON.stringify({ id: job.id, ...toAdmit(job, terms) });
+    const text = JSON.stringify(toAdmit(job, terms));
     return readAdmission((await this.#script.run([this.#keys.live], [this.#keys.prefix, text])) as Reply);
   }
 
@@ -162,11 +162,12 @@ export class Admitter {
   }
 }
 
-/** The job as admit.lua takes it, but for its id. JSON leaves out what is undefined. */
-export function toAdmit(job: Omit<AdmittedJob, 'id'>, terms: AdmissionTerms) {
-  const { tenant, queue, priority, cost, payer, workflow, later } = job;
+/** The job as admit.lua takes it; what many jobs have in common is without an id. JSON leaves out what is undefined. */
+export function toAdmit(job: Omit<AdmittedJob, 'id'> & { readonly id?: JobId }, terms: AdmissionTerms) {
+  const { id, tenant, queue, priority, cost, payer, workflow, later } = job;
   const { idempotency, duplicate, ownBacklog } = terms;
   return {
+    id,
     tenant,
     queue,
     classes: CLASSES_AHEAD[priority],
