@@ -234,11 +234,21 @@ async function ownBacklogOf(
   models: readonly string[],
 ): Promise<OwnBacklog> {
   let fewest = Number.POSITIVE_INFINITY;
-  const most = new Map<string, number>();
+  let most: ReadonlyMap<string, number> | undefined;
   for (const each of models) {
     const { workers, shares } = await modelShares.of(each);
     fewest = Math.min(fewest, workers);
-    for (const [model, share] of shares) most.set(model, Math.max(share, most.get(model) ?? 0));
+    most = most ? mostOf(most, shares) : shares;
   }
-  return { maxMs: limit === null ? undefined : limit * maxWaitMs * Math.max(1, fewest), shares: most };
+  return {
+    maxMs: limit === null ? undefined : limit * maxWaitMs * Math.max(1, fewest),
+    shares: most ?? new Map(),
+  };
+}
+
+function mostOf(a: ReadonlyMap<string, number>, b: ReadonlyMap<string, number>): ReadonlyMap<string, number> {
+  return new Map([
+    ...a,
+    ...[...b].map(([model, share]) => [model, Math.max(share, a.get(model) ?? 0)] as const),
+  ]);
 }

@@ -119,18 +119,20 @@ async function resolvePicture(
 ): Promise<Resolution> {
   const { fleet } = context;
   const { model, ref, share } = resolveModel(parts.registry, context, 'diffusion', request.model);
-  const image = await locatePicture(parts, context, 'image', request.input.image);
-  const size = takesPictureSize(request.input) ? await image?.size?.() : undefined;
-  const { hires } = request.input;
+  const { image: wantedImage, mask: wantedMask, control = [], hires } = request.input;
+  // Most jobs name no picture, and each await takes its time.
+  const image =
+    wantedImage === undefined ? undefined : await locatePicture(parts, context, 'image', wantedImage);
+  const size = image && takesPictureSize(request.input) ? await image.size?.() : undefined;
   const upscaler = hires?.upscaler && resolveUpscaler(parts.registry, model, hires.upscaler);
   const wanted = upscaler ? { ...request.input, hires: { ...hires, upscaler } } : request.input;
   const input = completeInput(wanted, model, size);
   // No name of a node has a full stop.
   const ofMask = { ...context, name: `${context.name}.mask` };
-  const mask = await locatePicture(parts, ofMask, 'mask', request.input.mask);
+  const mask = wantedMask === undefined ? undefined : await locatePicture(parts, ofMask, 'mask', wantedMask);
   const group = groupOf(input, ref, fleet);
-  const controls = completeControls(parts.registry, model, request.input.control ?? []);
-  const located = await locateControls(parts, context, request.input.control ?? []);
+  const controls = completeControls(parts.registry, model, control);
+  const located = control.length === 0 ? [] : await locateControls(parts, context, control);
   const priced = { control: controls, ...input };
   return {
     type: 'text-to-image',
@@ -183,7 +185,7 @@ async function locateControls(
   const located: LocatedPicture[] = [];
   for (const [i, { image }] of control.entries()) {
     const own = { ...context, name: `${context.name}.control.${i}` };
-    located.push(...[await locatePicture(parts, own, `control/${i}/image`, image)].filter((each) => !!each));
+    located.push(await locatePicture(parts, own, `control/${i}/image`, image));
   }
   return located;
 }
@@ -192,9 +194,8 @@ async function locatePicture(
   parts: ResolveParts,
   context: ResolveContext,
   field: Exclude<MediaField['field'], 'audio'>,
-  value: string | undefined,
-): Promise<LocatedPicture | undefined> {
-  if (value === undefined) return undefined;
+  value: string,
+): Promise<LocatedPicture> {
   const node = context.isNode ? pictureReference(value) : undefined;
   if (node !== undefined) return { source: node };
   return locateMedia(parts, context, { field, value });
