@@ -1,6 +1,7 @@
 /** Batches over a real Redis and a real store, with a worker that the test controls. */
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { feedBatches } from '../../apps/api/src/batches/feeder.ts';
+import { pageOfLines } from '../../apps/api/src/batches/lines.ts';
 import {
   type Batch,
   type BatchId,
@@ -212,8 +213,17 @@ test('The lines of a batch are listed with their jobs: before they are made, whi
   await expect
     .poll(states)
     .toEqual([['line-1', 'queued', undefined], refused, ['line-3', 'queued', undefined]]);
+  const open = await world.parts.batches.read(id as BatchId);
+  if (!open) throw new Error('the batch is gone');
   await work(world, 2, (prompt) => prompt === 'c');
   await ended(world, id);
+  // A reader that had the batch before its slice was collected.
+  const { lines } = await pageOfLines(world.parts, open, 100, undefined);
+  expect(lines.map(({ job, error }) => job?.status ?? error?.code)).toEqual([
+    'succeeded',
+    'invalid-input',
+    'failed',
+  ]);
   const { redis, keys } = world.parts;
   const { data } = await page();
   await redis.del(...data.flatMap(({ job }) => (job ? [keys.record(job.id as JobId)] : [])));
