@@ -22,7 +22,9 @@ test('Any other field is written as it is', () => {
 const line = (number: number, input?: object, rest: Partial<BatchLine> = {}): BatchLine => ({
   line: number,
   custom_id: `line-${number}`,
-  ...(input && { job: { model: 'demo@1', input } as unknown as Job }),
+  ...(input && {
+    job: { type: 'texts' in input ? 'fill-mask' : 'text-to-image', model: 'demo@1', input } as unknown as Job,
+  }),
   ...rest,
 });
 
@@ -40,12 +42,13 @@ test('A line of a sweep has the values of its lists, also while it has no job', 
   ]);
 });
 
-test('Other lines have the fields that are not the same in all jobs of the page', () => {
+test('Other lines have the fields that are not the same in all jobs of their type', () => {
   const lines = [
     line(1, { prompt: 'a', mask_blur: 4, n: 1 }),
-    line(2, { prompt: 'b', n: 1 }),
+    line(2, { prompt: 'b', mask_blur: null, n: 1 }),
     line(3),
-    line(4, { texts: ['one', 'two'], n: 1 }),
+    line(4, { texts: ['one', 'two'], n: 2 }),
+    line(5, { texts: ['three'], n: 2 }),
   ];
   expect(valuesOfLines(lines)).toEqual([
     [
@@ -55,6 +58,7 @@ test('Other lines have the fields that are not the same in all jobs of the page'
     [['prompt', 'b']],
     [],
     [['texts', 'one +1']],
+    [['texts', 'three']],
   ]);
 });
 

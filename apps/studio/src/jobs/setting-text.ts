@@ -1,5 +1,5 @@
 /** Fields of a job's input, as people read them. Pure. */
-import type { BatchLine } from '@lehr/client';
+import type { BatchLine, Job } from '@lehr/client';
 import { titleOfTexts } from '../gallery/text-results.ts';
 
 interface AdapterUse {
@@ -32,23 +32,36 @@ const percent = (share: number): string => `${Math.round(share * 100)} %`;
 export type LineValue = readonly [name: string, text: string];
 
 /**
- * For each line, in their order: of a sweep the value of each list, else the fields of its job that the lines have not in common. The API
+ * For each line, in their order: of a sweep the value of each list, else the fields that jobs of its type do not have in common. The API
  * does not say what a line without a job asks for.
  */
 export function valuesOfLines(lines: readonly BatchLine[]): readonly (readonly LineValue[])[] {
-  const fields = lines.map(fieldsOf);
-  const known = fields.filter((each) => each !== undefined);
-  const differs = (name: string) => new Set(known.map((each) => JSON.stringify(each[name]))).size > 1;
-  const names = [...new Set(known.flatMap((each) => Object.keys(each)))].filter(differs);
-  return lines.map(({ values }, i) => {
-    const all = values ?? fields[i] ?? {};
-    const shown = values ? Object.keys(values) : names.filter((name) => all[name] !== undefined);
-    return shown.map((name) => [name.replaceAll('_', ' '), textOf(name, all[name])] as const);
+  const jobs = lines.flatMap(({ job }) => job ?? []);
+  const types = [...new Set(jobs.map(({ type }) => type))];
+  const differing = new Map(
+    types.map((type) => [type, namesThatDiffer(jobs.filter((job) => job.type === type))]),
+  );
+  return lines.map(({ values, job }) => {
+    const shown = values ?? (job ? only(fieldsOf(job), differing.get(job.type)) : {});
+    return Object.entries(shown).map(
+      ([name, value]) => [name.replaceAll('_', ' '), textOf(name, value)] as const,
+    );
   });
 }
 
-const fieldsOf = ({ job }: BatchLine): Readonly<Record<string, unknown>> | undefined =>
-  job && { model: job.model, ...job.input };
+function namesThatDiffer(jobs: readonly Job[]): ReadonlySet<string> {
+  const all = jobs.map(fieldsOf);
+  const differs = (name: string): boolean => new Set(all.map((each) => JSON.stringify(each[name]))).size > 1;
+  const names = new Set(all.flatMap((each) => Object.keys(each)));
+  return new Set([...names].filter(differs));
+}
+
+const only = (fields: Readonly<Record<string, unknown>>, names: ReadonlySet<string> = new Set()) =>
+  Object.fromEntries(
+    Object.entries(fields).filter(([name, value]) => names.has(name) && value !== null && value !== ''),
+  );
+
+const fieldsOf = ({ model, input }: Job): Readonly<Record<string, unknown>> => ({ model, ...input });
 
 const textOf = (name: string, value: unknown): string =>
   (name === 'texts' ? titleOfTexts({ input: { texts: value } }) : undefined) ?? settingText(name, value);

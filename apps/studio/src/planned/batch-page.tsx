@@ -64,6 +64,12 @@ function Head({ batch }: { readonly batch: Batch }) {
   );
 }
 
+/** A page is read from its start. */
+async function turn(turned: Promise<void>): Promise<void> {
+  await turned;
+  window.scrollTo(0, 0);
+}
+
 function Lines({ followed }: { readonly followed: FollowedBatch }) {
   const [batch, lines] = [followed.batch.value, followed.lines.value];
   if (!batch || !lines) return <div class="loading" aria-busy="true" />;
@@ -84,7 +90,7 @@ function Lines({ followed }: { readonly followed: FollowedBatch }) {
             type="button"
             class="button"
             disabled={!followed.hasPrevious.value}
-            onClick={() => followed.showPrevious()}
+            onClick={() => turn(followed.showPrevious())}
           >
             {words.previousPage}
           </button>
@@ -95,7 +101,7 @@ function Lines({ followed }: { readonly followed: FollowedBatch }) {
             type="button"
             class="button"
             disabled={!followed.hasNext.value}
-            onClick={() => followed.showNext()}
+            onClick={() => turn(followed.showNext())}
           >
             {words.nextPage}
           </button>
