@@ -94,7 +94,9 @@ describe.skipIf(!chromiumPath)('batches and schedules', () => {
     const { page } = await openStudio(world.browser, { viewport: DESK });
     await enter(page, stack);
     const seed = Array.from({ length: 70 }, (_, i) => i);
-    const { id } = await newBatch(stack, { sweep: { request, values: { seed } } });
+    // Of so long a prompt a page of the API has fewer lines than one of the studio.
+    const long = { ...request, input: { ...request.input, prompt: 'a red circle '.repeat(2_400) } };
+    const { id } = await newBatch(stack, { sweep: { request: long, values: { seed } } });
     await page.goto(`${stack.url}/studio/batches/${id}`);
     await page.getByText('Lines 1 to 60 of 70').waitFor();
     await page.getByRole('button', { name: 'Further' }).click();

@@ -89,14 +89,21 @@ export class FollowedBatch {
   async #read(stopped?: AbortSignal): Promise<void> {
     this.#reading += 1;
     const reading = this.#reading;
-    const page = { limit: this.#pageSize, cursor: this.#cursors.at(-1), signal: stopped };
-    const { data, next_cursor } = await lehrOnce.batches.lines(this.id, page);
+    const lines: BatchLine[] = [];
+    let cursor = this.#cursors.at(-1);
+    // The API ends a page where a slice of the batch does.
+    do {
+      const page = { limit: this.#pageSize - lines.length, cursor, signal: stopped };
+      const { data, next_cursor } = await lehrOnce.batches.lines(this.id, page);
+      lines.push(...data);
+      cursor = next_cursor ?? undefined;
+    } while (cursor !== undefined && lines.length < this.#pageSize);
     if (reading < this.#shown) return;
     this.#shown = reading;
     this.isLost.value = false;
-    this.#next = next_cursor ?? undefined;
-    this.lines.value = data;
-    this.hasNext.value = next_cursor !== null;
+    this.#next = cursor;
+    this.lines.value = lines;
+    this.hasNext.value = cursor !== undefined;
     this.hasPrevious.value = this.#cursors.length > 1;
   }
 
