@@ -30,11 +30,7 @@ export class Prioritizer {
   /** `same`: the job has this priority already; `stale`: it does not wait any more. Not for workflows and their nodes. */
   async change(job: JobOutline, priority: PriorityClass): Promise<'ok' | 'same' | 'stale'> {
     const { keys, records } = this.#options;
-    const wanted = [
-      { id: job.id, ...toAdmit({ ...job, priority }, {}) },
-      priority,
-      bullPriority(firstScore(priority)),
-    ];
+    const wanted = [toAdmit({ ...job, priority }, {}), priority, bullPriority(firstScore(priority))];
     const args = [keys.prefix, JSON.stringify(wanted), records.retentionMs];
     return (await this.#script.run([keys.live], args)) as 'ok' | 'same' | 'stale';
   }

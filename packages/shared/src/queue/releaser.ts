@@ -61,7 +61,7 @@ export class Releaser {
       : [{ priority: bullPriority(firstScore(job.priority)), data: queuedData(job), type: job.type }];
     return this.#script.run(
       [keys.live, ...(waitingKey === undefined ? [] : [waitingKey])],
-      [keys.prefix, JSON.stringify([{ id: job.id, ...toAdmit(job, {}) }, ...entry]), records.kept],
+      [keys.prefix, JSON.stringify([toAdmit(job, {}), ...entry]), records.kept],
     );
   }
 }
