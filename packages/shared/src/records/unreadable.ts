@@ -4,7 +4,9 @@
  */
 import { z } from 'zod';
 import { parsedStored } from '../base/other-versions.ts';
-import { defineScript, type Keys, type Redis, type Script } from '../redis/index.ts';
+import type { Keys, Redis } from '../redis/index.ts';
+// Not through the index, which opens connections: engines and tools read reports without ioredis.
+import { defineScript, type Script } from '../redis/script.ts';
 
 /** Rises when processes of an older version cannot read new records or reports. */
 export const SCHEMA_VERSION = 1;
