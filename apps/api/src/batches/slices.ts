@@ -6,7 +6,7 @@
 import { batchFolderName, LehrError, type ObjectKey, type Sweep, timeOfId, toObjectKey } from '@lehr/shared';
 import type { ObjectStore } from '@lehr/shared/objects';
 import type { BatchRecord, LineFault, NewBatch } from './batch-store.ts';
-import { sweepLine, sweepLineBytes, sweepValues } from './sweep.ts';
+import { requestWith, sweepLineBytes, sweepValues } from './sweep.ts';
 
 const SLICE_LINES = 250;
 /** Read and written at once, and four slices of a batch are open: jobs with pictures inside must be enough for a fleet. */
@@ -107,12 +107,11 @@ export async function readSlice(
   // Checked when it was posted: a large one takes longer to check than the jobs of a slice to make.
   const sweep = JSON.parse(text) as Sweep;
   const first = slice * source.slice_lines;
-  const lines = Array.from({ length: Math.min(source.slice_lines, total - first) }, (_, i) => ({
-    line: first + i,
-    custom_id: customIdOf(first + i),
-    body: sweepLine(sweep, first + i),
-    values: sweepValues(sweep, first + i),
-  }));
+  const lines = Array.from({ length: Math.min(source.slice_lines, total - first) }, (_, i) => {
+    const line = first + i;
+    const values = sweepValues(sweep, line);
+    return { line, custom_id: customIdOf(line), body: requestWith(sweep, values), values };
+  });
   return { lines, bytes: text.length };
 }
 

@@ -30,12 +30,16 @@ export function sweepValues(sweep: Sweep, line: number): Readonly<Record<string,
   return Object.fromEntries(values);
 }
 
-/** The request of a line. */
-export function sweepLine(sweep: Sweep, line: number): object {
-  const { model, ...values } = sweepValues(sweep, line);
-  const input = { ...(sweep.request.input as object | undefined), ...values };
-  return { ...sweep.request, input, ...(model !== undefined && { model }) };
+/** The request of the line with these values. */
+export function requestWith(
+  { request }: Sweep,
+  { model, ...values }: ReturnType<typeof sweepValues>,
+): object {
+  const input = { ...(request.input as object | undefined), ...values };
+  return { ...request, input, ...(model !== undefined && { model }) };
 }
+
+export const sweepLine = (sweep: Sweep, line: number): object => requestWith(sweep, sweepValues(sweep, line));
 
 /** Those on which a price depends. */
 const PRICED: readonly (typeof AXES)[number][] = ['model', 'adapters', 'sampler', 'steps', 'guidance'];

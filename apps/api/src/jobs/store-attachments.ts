@@ -28,7 +28,7 @@ export async function checkSpace(
 ): Promise<void> {
   try {
     await recordSpace.check(caller.tenant);
-    await storage.check(caller, attachments.map(sizeOf));
+    if (attachments.length > 0) await storage.check(caller, attachments.map(sizeOf));
   } catch (error) {
     const isRefusal = ['rate-limited', 'overloaded'].includes(toLehrError(error).code);
     if (isRefusal && (await admitter.isRepeat(identity))) return;
