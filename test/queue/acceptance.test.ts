@@ -144,7 +144,7 @@ test.each<[string, (world: QueueWorld, key: string) => Promise<unknown>]>([
 
 /** How often scripts ran. */
 async function scriptsRun({ redis }: QueueWorld): Promise<number> {
-  return Number(/cmdstat_evalsha:calls=(\d+)/.exec(await redis.info('commandstats'))?.[1]);
+  return Number(/cmdstat_evalsha:calls=(\d+)/.exec(await redis.info('commandstats'))?.[1] ?? 0);
 }
 
 test('Jobs that are ready at the same moment are accepted by one command, as many and as they would be one by one', async () => {
@@ -175,6 +175,45 @@ test('Jobs that are ready at the same moment are accepted by one command, as man
   expect(accepted.slice(1).map(({ code, stored }) => [code, stored?.position])).toEqual(
     expected.slice(1).map(({ code, stored }) => [code, stored?.position]),
   );
+  expect(await contents(together)).toEqual(await contents(single));
+});
+
+/** Jobs of every kind, so that what one has and the next one lacks would show. Two of each follow each other. */
+function mixedJobs(): { job: PricedJob; terms: AdmissionTerms }[] {
+  const workflow = newJobId();
+  const other = 'diffusion.tiny@1.128x128';
+  const inOther = { ...TERMS, groups: TERMS.groups?.map((each) => ({ ...each, queue: other })) ?? [] };
+  const idempotency = { hash: 'one', fingerprint: 'body' };
+  const kinds: [Partial<PricedJob>, AdmissionTerms?][] = [
+    [{ deadlineMs: 90_000.5, concurrency: { key: 'customer', max: 1 } }],
+    [{ hook_events: undefined, trace: undefined, metadata: {} }],
+    [{ deadlineMs: 90_000.5, later: { inMs: 7000 } }],
+    [{ queue: other }, inOther],
+    [{ later: { at: 1000 }, retried_from: ID }],
+    [{ parent: workflow, node: 'draw', metadata: {} }],
+    [{}, { ...TERMS, idempotency }],
+    [{ tenant: 'acme' as TenantId, payer: { key: 'key_1', weight: 3, budget_ms: null } }],
+    [{ priority: 'interactive', cost: 700 }],
+    [{ queue: other }, { ...inOther, maxGroups: 1 }],
+    [{ batch: 'batch_1 0' }],
+  ];
+  return [...kinds, ...kinds].flatMap(([fields, terms = TERMS]) =>
+    [0, 1].map(() => ({ job: jobOf({ ...fields, id: newJobId() }), terms: { ...terms, maxJobs: 100 } })),
+  );
+}
+
+test('Jobs of different kinds in one command leave nothing of one in another', async () => {
+  const [together, single] = [await queueWorld(server.url), await queueWorld(server.url)];
+  const [first, ...jobs] = mixedJobs().slice(0, 26);
+  const [accepter, one] = [accepterOf(together), accepterOf(single)];
+  for (const each of [accepter, one]) await each.accept(first.job, first.terms);
+  const before = await scriptsRun(together);
+  const accepted = await Promise.all(jobs.map((each) => accepter.accept(each.job, each.terms)));
+  expect((await scriptsRun(together)) - before).toBe(1);
+  const expected = [];
+  for (const each of jobs) expected.push(await one.accept(each.job, each.terms));
+  const shown = (all: typeof accepted) => all.map(({ code, stored }) => [code, stored?.position]);
+  expect(shown(accepted)).toEqual(shown(expected));
   expect(await contents(together)).toEqual(await contents(single));
 });
 
