@@ -15,6 +15,13 @@ test('Adapters and controls of a job are written with their strengths, and a con
   expect(settingText('control', control)).toBe('shapes 1, shapes of canny 0.8, steps 10 % to 60 %');
 });
 
+test('Adapters as they were asked for may be without a strength, or none', () => {
+  expect(settingText('adapters', [{ name: 'night' }, { name: 'outline', scale: 0 }])).toBe(
+    'night, outline 0',
+  );
+  expect(settingText('adapters', [])).toBe('none');
+});
+
 test('Any other field is written as it is', () => {
   expect([settingText('steps', 20), settingText('expand', { left: 64 })]).toEqual(['20', '{"left":64}']);
 });

@@ -1,25 +1,31 @@
 /** Fields of a job's input, as people read them. Pure. */
 import type { BatchLine, Job } from '@lehr/client';
 import { titleOfTexts } from '../gallery/text-results.ts';
+import { texts } from '../texts/index.ts';
 
 interface AdapterUse {
   readonly name: string;
-  readonly scale: number;
+  /** Absent in a request that leaves it to the model. */
+  readonly scale?: number;
 }
 
-interface ControlUse extends AdapterUse {
+interface ControlUse {
+  readonly name: string;
+  readonly scale: number;
   readonly preprocess?: string;
   readonly start: number;
   readonly end: number;
 }
 
 export function settingText(name: string, value: unknown): string {
-  if (name === 'adapters' && Array.isArray(value)) return value.map(adapterText).join(', ');
+  if (name === 'adapters' && Array.isArray(value))
+    return value.map(adapterText).join(', ') || texts.adapters.none;
   if (name === 'control' && Array.isArray(value)) return value.map(controlText).join(', ');
   return typeof value === 'object' ? JSON.stringify(value) : String(value);
 }
 
-const adapterText = ({ name, scale }: AdapterUse): string => `${name} ${scale}`;
+const adapterText = ({ name, scale }: AdapterUse): string =>
+  scale === undefined ? name : `${name} ${scale}`;
 
 function controlText({ name, scale, preprocess, start, end }: ControlUse): string {
   const made = preprocess === undefined ? '' : ` of ${preprocess}`;

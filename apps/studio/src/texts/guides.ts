@@ -1,6 +1,7 @@
 /** The sentences and labels of adapters and of the picture that guides the drawing. */
 export const adapters = {
   title: 'Adapters',
+  none: 'none',
   strength: (name: string) => `Strength of ${name}`,
   add: (word: string) => `Write "${word}" at the end of the prompt`,
   isThere: 'In the prompt',
