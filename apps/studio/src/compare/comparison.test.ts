@@ -60,10 +60,13 @@ test('Versions of the model can be an axis', () => {
   expect(sweep?.values).toEqual({ steps: [5, 10, 20], model: ['demo@1', 'demo@2'] });
 });
 
-test('The fragment of the address keeps every field, and unknown axes are dropped', () => {
+test('The fragment of the address keeps every field, and what is no axis or no id is dropped', () => {
   expect(fromFragment(toFragment(COMPARISON))).toEqual(COMPARISON);
   expect(fromFragment(toFragment(COMPARISON, 'batch_1'))).toEqual({ ...COMPARISON, batch: 'batch_1' });
   expect(fromFragment('x=colour&y=seed&other=1&prompt=b')).toEqual({ y: 'seed', prompt: 'b' });
+  expect(['..', '../jobs', ''].map((batch) => fromFragment(toFragment(COMPARISON, batch)))).toEqual(
+    Array(3).fill(COMPARISON),
+  );
 });
 
 test.each([
@@ -75,6 +78,11 @@ test.each([
   [{}, undefined],
 ] as const)('What is wrong with a comparison is named: %o', (change, problem) => {
   expect(problemOf({ ...COMPARISON, ...change } as Comparison)).toBe(problem);
+});
+
+test('The batch is named after the beginning of a long prompt, whole characters of it', () => {
+  const { metadata } = batchOf({ ...COMPARISON, prompt: `a${'🙂'.repeat(200)}` });
+  expect(metadata).toEqual({ name: `a${'🙂'.repeat(99)}` });
 });
 
 test('Equal values of an axis count once', () => {

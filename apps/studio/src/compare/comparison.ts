@@ -67,7 +67,7 @@ export function batchOf(comparison: Comparison): BatchRequest {
   return {
     sweep: { request: requestOf(comparison), values: Object.fromEntries(lists) },
     priority: 'interactive',
-    metadata: { name: comparison.prompt.slice(0, MAX_NAME) },
+    metadata: { name: [...comparison.prompt].slice(0, MAX_NAME).join('') },
   };
 }
 
@@ -111,12 +111,14 @@ function requestOf({ model, version, prompt, sampler, ...numbers }: Comparison) 
 export const toFragment = (comparison: Comparison, batch?: string): string =>
   new URLSearchParams({ ...comparison, ...(batch !== undefined && { batch }) }).toString();
 
-/** The fields that the fragment has; others are left out. */
+/** The fields that the fragment has; others, and what is no axis or no id, are left out. */
 export function fromFragment(fragment: string): Partial<Comparison> & { readonly batch?: string } {
   const fields = Object.fromEntries(new URLSearchParams(fragment));
   const known: Record<string, string> = {};
   for (const name of FIELDS) if (fields[name] !== undefined) known[name] = fields[name];
   for (const axis of ['x', 'y']) if (!AXES.some((each) => each === known[axis])) delete known[axis];
+  // It becomes a part of a path.
+  if (!/^\w+$/.test(known.batch ?? '')) delete known.batch;
   return known;
 }
 
