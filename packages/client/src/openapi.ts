@@ -5983,7 +5983,7 @@ export interface operations {
                     readonly "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Temporarily unavailable (`unavailable`) */
+            /** @description The result could not be stored (`storage-failed`), Temporarily unavailable (`unavailable`) */
             readonly 503: {
                 headers: {
                     readonly [name: string]: unknown;

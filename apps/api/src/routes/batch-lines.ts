@@ -40,7 +40,7 @@ const route = createRoute({
         },
       },
     },
-    ...problemsWithKey('invalid-request', 'not-found', 'gone'),
+    ...problemsWithKey('invalid-request', 'not-found', 'gone', 'storage-failed'),
   },
 });
 
