@@ -144,4 +144,17 @@ describe.skipIf(!chromiumPath)('the comparison', () => {
     expect(await states()).toEqual(Array(6).fill('canceled'));
     expect(complaints).toEqual([]);
   });
+
+  test('All cells of the longest prompt are shown', { tags: ['long'] }, async () => {
+    const stack = await demoStack(world.redis);
+    const { page } = await openCompare(stack);
+    await write(page, '1, 2, 3, 4, 5, 6', '1, 2, 3, 4, 5, 6');
+    await page.locator('#compare-prompt').fill('🙂'.repeat(32_000));
+    await page.getByRole('button', { name: 'Make 36 pictures' }).click();
+    await page.getByRole('button', { name: 'Cancel all' }).click();
+    await page.getByText('36 of 36 done').waitFor();
+    // Canceled, or never made.
+    await expect.poll(() => page.locator('.line-box[data-status="queued"]').count()).toBe(0);
+    expect(await page.locator('.line-box').count()).toBe(36);
+  });
 });
