@@ -178,7 +178,7 @@ test('A sweep is counted before a job exists, and its last list varies fastest',
 
 test('A sweep of long prompts takes little of Redis, and its slices have as many lines as fit', async () => {
   const world = await batchWorld();
-  const prompts = Array.from({ length: 30 }, (_, i) => `${i} ${'x'.repeat(30_000)}`);
+  const prompts = Array.from({ length: 30 }, (_, i) => `${i} ${'圆'.repeat(10_000)}`);
   const values = { prompt: prompts, seed: [1, 2, 3, 4] };
   const { id } = await create(world, { sweep: { request: { type: 'text-to-image' }, values } });
   const { redis, keys, batches } = world.parts;

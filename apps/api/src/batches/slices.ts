@@ -52,7 +52,7 @@ export class SliceWriter {
   async add(line: Line): Promise<void> {
     const text = JSON.stringify({ line: this.lines, custom_id: line.custom_id, body: line.body });
     this.#texts.push(text);
-    this.#bytes += text.length;
+    this.#bytes += Buffer.byteLength(text);
     this.lines += 1;
     if (this.#texts.length >= SLICE_LINES || this.#bytes >= SLICE_BYTES) await this.flush();
   }
@@ -112,7 +112,7 @@ export async function readSlice(
     const values = sweepValues(sweep, line);
     return { line, custom_id: customIdOf(line), body: requestWith(sweep, values), values };
   });
-  return { lines, bytes: text.length };
+  return { lines, bytes: Buffer.byteLength(text) };
 }
 
 /** Of a line whose caller has given none. */
@@ -153,5 +153,5 @@ const jsonLines = <Each>(text: string): Read<Each> => ({
     .split('\n')
     .filter((each) => each !== '')
     .map((each) => JSON.parse(each) as Each),
-  bytes: text.length,
+  bytes: Buffer.byteLength(text),
 });

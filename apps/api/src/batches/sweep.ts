@@ -16,8 +16,10 @@ export const sweepCount = (sweep: Sweep): number =>
 /** Of the longest line, about. */
 export const sweepLineBytes = (sweep: Sweep): number =>
   axesOf(sweep)
-    .map(({ list }) => Math.max(...list.map((value) => JSON.stringify(value).length)))
-    .reduce((sum, bytes) => sum + bytes, JSON.stringify(sweep.request).length);
+    .map(({ list }) => Math.max(...list.map(bytesOf)))
+    .reduce((sum, bytes) => sum + bytes, bytesOf(sweep.request));
+
+const bytesOf = (value: unknown): number => Buffer.byteLength(JSON.stringify(value));
 
 /** Of each list the value that a line has; lines are counted from 0. */
 export function sweepValues(sweep: Sweep, line: number): Readonly<Record<string, unknown>> {
