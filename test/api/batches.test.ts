@@ -1,5 +1,6 @@
 /** Batches over a real Redis and a real store, with a worker that the test controls. */
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { createBatch } from '../../apps/api/src/batches/create-batch.ts';
 import { feedBatches } from '../../apps/api/src/batches/feeder.ts';
 import { pageOfLines } from '../../apps/api/src/batches/lines.ts';
 import {
@@ -7,10 +8,15 @@ import {
   type BatchId,
   BatchLineListSchema,
   BatchListSchema,
+  BatchRequestSchema,
   BatchSchema,
   type JobId,
+  LehrError,
+  type ObjectKey,
+  type TenantId,
 } from '../../packages/shared/src/index.ts';
-import { type ApiWorld, apiWorld, problemOf } from '../support/api-world.ts';
+import type { ObjectStore } from '../../packages/shared/src/objects/index.ts';
+import { API_KEY, type ApiWorld, apiWorld, problemOf } from '../support/api-world.ts';
 import { whenDone } from '../support/cleanup.ts';
 import { keyHolder } from '../support/key-holder.ts';
 import { startRedis, type TestRedis } from '../support/redis.ts';
@@ -496,4 +502,49 @@ test('A line at which the server fails every time fails alone after some tries, 
   const done = await ended(world, id);
   expect(done.request_counts).toEqual({ total: 3, completed: 2, failed: 1 });
   expect(await answers(world, done.error_file_id)).toMatchObject([{ custom_id: 'line-2' }]);
+});
+
+test('A batch whose lines are no longer in the store ends when it is cancelled or its window is over', async () => {
+  const world = await batchWorld();
+  const { store, redis, keys, batches } = world.parts;
+  const cancelled = await create(world, { requests: [picture('a'), picture('b')] });
+  const expired = await create(world, { requests: [picture('c')] });
+  const stop = world.feed();
+  await expect.poll(() => redis.zcard(keys.live)).toBe(3);
+  await stop();
+  await work(world, 3);
+  const lines: ObjectKey[] = [];
+  for await (const key of store.list('in/')) lines.push(key);
+  await store.deleteMany(lines);
+  await batchOf(await world.ask('POST', `/v1/batches/${cancelled.id}/cancel`));
+  await batches.write(expired.id as BatchId, { expires_at: 1 });
+  await redis.zadd(keys.batchesDue, 0, cancelled.id, 0, expired.id);
+  world.feed();
+  const counts = (total: number) => ({ request_counts: { total, completed: 0, failed: total } });
+  expect(await ended(world, cancelled.id)).toMatchObject({ status: 'cancelled', ...counts(2) });
+  expect(await ended(world, expired.id)).toMatchObject({ status: 'expired', ...counts(1) });
+  expect(await redis.exists(keys.batchesDue, keys.openBatchesOf('default' as TenantId))).toBe(0);
+});
+
+test('Nothing stays in the store of a batch of which one slice cannot be written', async () => {
+  const { parts } = await batchWorld();
+  const { store } = parts;
+  const failing: Pick<ObjectStore, 'put' | 'deleteMany'> = {
+    put: async (key, ...rest) => {
+      const kept = await store.put(key, ...rest);
+      if (key.endsWith('slice-00001')) throw new LehrError('storage-failed', 'no answer');
+      return kept;
+    },
+    deleteMany: (keys) => store.deleteMany(keys),
+  };
+  const caller = await parts.authenticator.authenticate(API_KEY);
+  if (!caller) throw new Error('the key is not known');
+  const requests = Array.from({ length: 300 }, (_, i) => picture(`p${i}`));
+  const asked = createBatch(
+    { ...parts, store: failing as ObjectStore },
+    caller,
+    BatchRequestSchema.parse({ requests }),
+  );
+  await expect(asked).rejects.toMatchObject({ code: 'storage-failed' });
+  for await (const key of store.list('in/')) expect.unreachable(key);
 });

@@ -94,11 +94,17 @@ async function linesOf(
     return { source: { from: 'sweep', slice_lines }, state: 'in_progress', total, slices };
   }
   if (requests) {
+    const source = { from: 'requests' as const };
     const writer = new SliceWriter(store, batch);
-    for (const [i, body] of requests.entries()) await writer.add({ custom_id: customIdOf(i), body });
-    await writer.flush();
-    const { lines: total, slices } = writer;
-    return { source: { from: 'requests' }, state: 'in_progress', total, slices };
+    try {
+      for (const [i, body] of requests.entries()) await writer.add({ custom_id: customIdOf(i), body });
+      await writer.flush();
+    } catch (error) {
+      // Also the slice that failed: a store may have kept what it did not answer.
+      await deleteLines(store, { ...batch, source, slices: writer.slices + 1 }).catch(() => {});
+      throw error;
+    }
+    return { source, state: 'in_progress', total: writer.lines, slices: writer.slices };
   }
   return { source: { from: 'file', file: input_file_id ?? '' }, state: 'validating', total: 0, slices: 0 };
 }

@@ -74,10 +74,23 @@ async function takeTurn(parts: FeedParts, id: BatchId, signal: AbortSignal): Pro
     const askedMs = code === 'rate-limited' ? 0 : retryAfterS * 1000;
     waitMs = Math.min(MAX_WAIT_MS, Math.max(MIN_WAIT_MS, askedMs));
     if (code === 'internal') await batches.noteStall(id);
+    if (code === 'gone') await endWithoutLines(parts, id);
     const isFull = code === 'overloaded' || code === 'rate-limited';
     log[isFull ? 'debug' : 'warn']({ error, batch: id, waitMs }, 'a batch waits');
   }
   await batches.release(id, waitMs);
+}
+
+/**
+ * Of a batch that is to end, and whose lines are no longer in the store: nobody can say what has become of them. What is still open counts as
+ * failed, and the jobs that there are run to their end.
+ */
+async function endWithoutLines(parts: FeedParts, id: BatchId): Promise<void> {
+  const batch = await parts.batches.read(id);
+  if (!batch || isEnded(batch)) return;
+  const isLate = (await parts.batches.now()) >= batch.expires_at;
+  const reason = batch.reason ?? (isLate ? 'expired' : undefined);
+  if (reason) await finishBatch(parts, batch, reason);
 }
 
 class Turn {

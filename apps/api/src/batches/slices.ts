@@ -75,8 +75,10 @@ export async function writeSweep(store: ObjectStore, batch: BatchPlace, sweep: S
   return Math.min(SLICE_LINES, Math.max(1, Math.floor(SLICE_BYTES / sweepLineBytes(sweep))));
 }
 
+type WrittenLines = BatchPlace & Pick<NewBatch, 'source' | 'slices'>;
+
 /** Of a batch that was not made. */
-export const deleteLines = (store: ObjectStore, { slices, source, ...batch }: NewBatch): Promise<void> =>
+export const deleteLines = (store: ObjectStore, { slices, source, ...batch }: WrittenLines): Promise<void> =>
   store.deleteMany(
     source.from === 'sweep'
       ? [sweepKey(batch)]
