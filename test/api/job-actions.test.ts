@@ -1,12 +1,14 @@
 /** Actions on all jobs that match a filter: each job once, no other tenant's, and to the end whatever dies meanwhile. */
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { act } from '../../apps/api/src/actions/act.ts';
 import { runActions } from '../../apps/api/src/actions/run-actions.ts';
 import type { Job, JobAction, JobActionRequest, JobId, TenantId } from '../../packages/shared/src/index.ts';
+import { Prioritizer } from '../../packages/shared/src/queue/index.ts';
 import { keysOf } from '../../packages/shared/src/redis/index.ts';
 import { lehrFor, lehrShell } from '../client/lehr-command.ts';
 import { servedApi } from '../client/served-api.ts';
 import { blocksOf, readText } from '../repo/readme.ts';
-import { type ApiWorld, apiWorld, problemOf } from '../support/api-world.ts';
+import { API_KEY, type ApiWorld, apiWorld, problemOf } from '../support/api-world.ts';
 import { whenDone } from '../support/cleanup.ts';
 import { installation } from '../support/installation.ts';
 import { keyHolder } from '../support/key-holder.ts';
@@ -122,6 +124,22 @@ test('Failed jobs are retried once each, however often it is asked for, and then
   const deleted = await ended(world, await begin(world, { action: 'delete', filter: {}, all: true }));
   expect(deleted).toMatchObject({ matched: 5, done: 3, skipped: 2, failed: 0 });
   for (const { id } of failed) expect((await world.ask('GET', `/v1/jobs/${id}`)).status).toBe(404);
+});
+
+test('Two actions that come to a job at the same moment retry it once', async () => {
+  const world = await apiWorld(server.url);
+  const [{ id }] = await postSome(world, 1);
+  await world.worker.fail(await world.worker.take());
+  const wanted = { action: 'retry' as const, filter: { status: 'failed' as const } };
+  const caller = await world.parts.authenticator.authenticate(API_KEY);
+  const outcomes = [await begin(world, wanted), await begin(world, wanted)].map(async (begun) => {
+    const action = await world.parts.jobActions.read(begun.id);
+    if (!action || !caller) throw new Error('the action is gone');
+    return act({ ...world.parts, prioritizer: new Prioritizer(world.parts) }, caller, action, id as JobId);
+  });
+  expect((await Promise.all(outcomes)).sort()).toEqual(['done', 'skipped']);
+  const { data } = (await (await world.ask('GET', '/v1/jobs?status=queued')).json()) as { data: Job[] };
+  expect(data.map(({ retried_from }) => retried_from)).toEqual([id]);
 });
 
 test('Waiting jobs get the place of a new job of their new priority, and later ones of the old priority wait behind them', async () => {

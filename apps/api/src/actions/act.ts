@@ -69,8 +69,11 @@ async function retryOne(
   if (!of) throw new LehrError('not-found', 'The job was deleted before it was retried.');
   const own = { id: jobIdOfTick(`${action} ${id}`, page_at) };
   if (of.retried_as !== undefined && of.retried_as !== own.id) return 'skipped';
-  const { record, how } = await submitJob(parts, { ...caller, tenant }, retryOf(of), {}, own);
-  if (how === 'new') countJob(parts, record);
+  // Another action may come to the job at the same time.
+  const once = { idempotency: { hash: `retry-of-${id}`, fingerprint: id } };
+  const { record, how } = await submitJob(parts, { ...caller, tenant }, retryOf(of), once, own);
+  if (how !== 'new') return 'skipped';
+  countJob(parts, record);
   return 'done';
 }
 
