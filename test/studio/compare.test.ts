@@ -110,7 +110,9 @@ describe.skipIf(!chromiumPath)('the comparison', () => {
     },
   );
 
-  test('The address keeps the comparison; it is never sent to the server', { tags: ['long'] }, async () => {
+  test('The address keeps the comparison, which is never sent to the server, and its batch as long as there is one', {
+    tags: ['long'],
+  }, async () => {
     const stack = await demoStack(world.redis);
     const { page } = await openCompare(stack);
     await write(page, '3, 4', '1, 2, 5');
@@ -123,6 +125,12 @@ describe.skipIf(!chromiumPath)('the comparison', () => {
     expect(page.url()).toBe(address);
     expect(await page.locator('#compare-prompt').inputValue()).toBe(PROMPT);
     expect(asked.join(' ')).not.toContain('red');
+    // One of another tenant, or of last month.
+    await page.goto('about:blank');
+    await page.goto(`${address}&batch=batch_01jd3v9s6w0000000000000000`);
+    await page.getByText('There is no such batch.').waitFor();
+    expect(await page.locator('.compare-grid').count()).toBe(0);
+    expect(await page.getByRole('button', { name: 'Make 6 pictures' }).isEnabled()).toBe(true);
   });
 
   test('Cancel all ends what waits, and more pictures than the limit cannot be made', {

@@ -10,9 +10,16 @@ import { isBusy, type Made } from './making.ts';
 
 export function Grid({ made: { comparison, followed } }: { readonly made: Made }) {
   const [columns, rows] = [valuesOf(comparison.xs), valuesOf(comparison.ys)];
-  const lines = followed.lines.value ?? [];
+  const [lines, gone] = [followed.lines.value ?? [], followed.fault.value];
   const { axes, value, cell, grid } = texts.compare;
   const [width, height] = [Number(comparison.width), Number(comparison.height)];
+  // Cells that nothing will fill would seem to wait.
+  if (gone && lines.length === 0)
+    return (
+      <p class="fault" role="alert">
+        {gone.message}
+      </p>
+    );
   return (
     <>
       <div class="grid-scroll">
