@@ -548,3 +548,13 @@ test('Nothing stays in the store of a batch of which one slice cannot be written
   await expect(asked).rejects.toMatchObject({ code: 'storage-failed' });
   for await (const key of store.list('in/')) expect.unreachable(key);
 });
+
+test('Nothing stays in the store of a batch for which Redis has no memory', async () => {
+  const { ask, parts } = await batchWorld();
+  const sweep = { request: picture('a'), values: { seed: [1, 2] } };
+  await parts.redis.config('SET', 'maxmemory', '1');
+  const asked = ask('POST', '/v1/batches', { sweep });
+  const { status } = await asked.finally(() => parts.redis.config('SET', 'maxmemory', '0'));
+  expect(status).toBe(503);
+  for await (const key of parts.store.list('in/')) expect.unreachable(key);
+});

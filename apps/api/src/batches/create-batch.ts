@@ -69,7 +69,11 @@ async function add(
   batch: NewBatch,
 ): Promise<Batch> {
   const { max_batches: max } = limits;
-  if (!(await batches.create(batch, max))) {
+  const isMade = await batches.create(batch, max).catch(async (error) => {
+    await discard(batches, store, batch).catch(() => {});
+    throw error;
+  });
+  if (!isMade) {
     await deleteLines(store, batch);
     throw new QuotaError(`This tenant may have ${max} batches that have not ended (max_batches).`, {
       limit: max ?? 0,
@@ -78,6 +82,11 @@ async function add(
     });
   }
   return presentBatch(await batches.find(tenant, batch.id));
+}
+
+/** A Redis that is full says so before it stores anything. One that did not answer in time may have stored the batch. */
+async function discard(batches: BatchStore, store: ObjectStore, batch: NewBatch): Promise<void> {
+  if (!(await batches.read(batch.id))) await deleteLines(store, batch);
 }
 
 type Lines = Pick<NewBatch, 'source' | 'state' | 'total' | 'slices'>;
