@@ -42,7 +42,7 @@ export async function pageOfLines(
   const all: readonly LineResult[] = isCollected ? await parts.batchReads.part(batch, slice) : asked;
   const shown = all.slice(first, first + limit);
   const states = open ? await openStates(parts, batch, open, shown, first) : shown.map(stateOf);
-  if (open && states.some(({ error }) => error === GONE)) {
+  if (open && states.some(({ record, error }) => !record && (!error || error === GONE))) {
     // What is kept of an open slice goes when its answers are stored, which may have been now.
     const later = await parts.batches.find(batch.tenant, batch.id);
     if (!later.open.some((each) => each.slice === slice)) return pageOfLines(parts, later, limit, cursor);
