@@ -9,6 +9,7 @@ import { afterAll, beforeAll, expect, onTestFinished, test, vi } from 'vitest';
 import { readApiSettings } from '../../apps/api/src/base/env.ts';
 import { Backlog } from '../../apps/api/src/fleet/backlog.ts';
 import { FleetView } from '../../apps/api/src/fleet/fleet-view.ts';
+import { PauseStore } from '../../apps/api/src/fleet/pause-store.ts';
 import { PoolScaler } from '../../apps/api/src/fleet/pool-scaler.ts';
 import { listen } from '../../apps/api/src/http/listen.ts';
 import {
@@ -37,7 +38,8 @@ afterAll(() => server.stop());
 
 /** A process beside the one of the world: with empty caches, on the same Redis. */
 function another({ parts }: ApiWorld, clock = systemClock, text = 'pools: [{ name: all, start_s: 0 }]') {
-  const { redis, keys, queues, registry, pauses } = parts;
+  const { redis, keys, queues, registry, audit } = parts;
+  const pauses = new PauseStore({ redis, keys, audit, clock });
   const fleet = new FleetView(redis, keys, queues, clock);
   const backlog = new Backlog(redis, keys, fleet, pauses, clock);
   const pools = parsePools(text, registry);
