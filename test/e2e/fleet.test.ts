@@ -244,7 +244,11 @@ test('A second SIGTERM to the command ends workers that still drain, and the com
   const drains = `
     setInterval(() => {}, 1000);
     let signals = 0;
-    process.on('SIGTERM', () => (signals += 1) > 1 && process.exit(130));
+    process.on('SIGTERM', () => {
+      if ((signals += 1) !== 2) return;
+      console.log('signals:', signals);
+      setTimeout(() => process.exit(130), 1000);
+    });
     process.send({ type: 'serving', worker: 'w' });
   `;
   const args = ['fleet', '--workers', '1', '--', process.execPath, '-e', drains];
@@ -257,10 +261,11 @@ test('A second SIGTERM to the command ends workers that still drain, and the com
   await vi.waitFor(() => expect(printed).toContain('"fleet has a worker"'), 20_000);
   child.kill('SIGTERM');
   await vi.waitFor(() => expect(printed).toContain('"fleet stops"'), 20_000);
-  // Signals that arrive together count as one.
+  // Signals that arrive together count as one; and one that arrives while the command ends would end it with another code.
   const again = setInterval(() => child.kill('SIGTERM'), 200);
-  const { code, stdout } = await ended;
+  await vi.waitFor(() => expect(printed).toContain('signals: 2'), 20_000);
   clearInterval(again);
+  const { code, stdout } = await ended;
   expect(stdout).toContain('"msg":"a worker of the fleet has ended"');
   expect(code).toBe(0);
 });
