@@ -152,6 +152,7 @@ export async function apiWorld(url: string, changes: Partial<ApiParts> = {}): Pr
   const { backlog } = admission;
   const answers = largeAnswers();
   const waits = new JobWaits(channels, keys, clock);
+  const batches = new BatchStore(redis, keys);
   const parts: ApiParts = {
     registry,
     modelsProblem: () => undefined,
@@ -166,10 +167,10 @@ export async function apiWorld(url: string, changes: Partial<ApiParts> = {}): Pr
     activeRequests: new ActiveRequests(clock),
     callerLines: new CallerLines(),
     unanswered: new UnansweredRequests(redis, keys),
-    batches: new BatchStore(redis, keys),
+    batches,
     schedules: new ScheduleStore(redis, keys),
     jobActions: new ActionStore(redis, keys, audit, records.retentionMs),
-    batchReads: new BatchReads(store, clock),
+    batchReads: new BatchReads(batches, store, clock),
     batchEndpoints: batchEndpoints({ presenter, store, largeAnswers: answers }),
     waits,
     direct: new DirectCalls({

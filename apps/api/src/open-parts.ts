@@ -11,7 +11,7 @@ import {
 import { openConfiguredStore, storePlace } from '@lehr/shared/objects';
 import { GROUP_IDLE_MS, GroupQueues, WorkflowRunner } from '@lehr/shared/queue';
 import { RecordStore } from '@lehr/shared/records';
-import { type Keys, keysOf, type Redis } from '@lehr/shared/redis';
+import { keysOf, type Redis } from '@lehr/shared/redis';
 import { openTracing } from '@lehr/shared/tracing';
 import { AuditLog } from './access/audit/audit-log.ts';
 import { anyOf, configuredKey } from './access/auth/authenticator.ts';
@@ -127,8 +127,7 @@ export async function openParts(options: OpenOptions): Promise<ApiParts> {
     activeRequests: new ActiveRequests(clock),
     callerLines: new CallerLines(),
     unanswered: new UnansweredRequests(redis, keys),
-    ...keptRequests(redis, keys, audit, records.retentionMs),
-    batchReads: new BatchReads(stores.store, clock),
+    ...keptRequests(redis, stores, audit),
     batchEndpoints: batchEndpoints({ ...stores, ...views }),
     webhooks: openWebhooks(redis, await webhookOptions(config, keys, audit)),
     // Of the same form as the ids of workers.
@@ -143,11 +142,19 @@ export async function openParts(options: OpenOptions): Promise<ApiParts> {
 }
 
 /** Requests that are kept and worked on later. */
-const keptRequests = (redis: Redis, keys: Keys, audit: AuditLog, retentionMs: number) => ({
-  batches: new BatchStore(redis, keys),
-  schedules: new ScheduleStore(redis, keys),
-  jobActions: new ActionStore(redis, keys, audit, retentionMs),
-});
+function keptRequests(
+  redis: Redis,
+  { keys, store, records }: Pick<ApiParts, 'keys' | 'store' | 'records'>,
+  audit: AuditLog,
+) {
+  const batches = new BatchStore(redis, keys);
+  return {
+    batches,
+    batchReads: new BatchReads(batches, store, clock),
+    schedules: new ScheduleStore(redis, keys),
+    jobActions: new ActionStore(redis, keys, audit, records.retentionMs),
+  };
+}
 
 /** What is read of the configuration as it stands. */
 const configured = (config: ApiConfig, linkSecret: string) => ({

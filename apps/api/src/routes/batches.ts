@@ -154,7 +154,7 @@ export function batchRoutes(app: Api, parts: ApiParts): void {
 
   app.openapi(listRoute, async (c) => {
     const { limit, after } = c.req.valid('query');
-    const page = await batches.page(c.var.caller.tenant, limit, after);
+    const page = await parts.batchReads.page(c.var.caller.tenant, limit, after);
     const data = page.batches.map(presentBatch);
     const ends = { first_id: data.at(0)?.id ?? null, last_id: data.at(-1)?.id ?? null };
     return c.json({ object: 'list' as const, data, ...ends, has_more: page.hasMore }, 200);
