@@ -56,6 +56,7 @@ faultRow(
 faultRow(
   {
     row: 'F12b',
+    tags: ['long'],
     injected: 'the S3 server closes the connection in the middle of the first four writes of outputs',
     promised: 'The writes are repeated, and no torn output is visible.',
   },

@@ -37,7 +37,6 @@ const SHORT = [
   'half-sent requests',
   'flood of long polls',
   'dear pictures of the most urgent class',
-  'lists of large workflows',
 ];
 
 for (const name of Object.keys(ATTACKS)) {

@@ -117,7 +117,9 @@ test('A speech-to-image request is one tree, from its caller over the API and tw
   expect(await brush.line(({ msg }) => msg === 'job started')).toMatchObject({ trace: traceId });
 });
 
-test('A step that two traced pictures shared is in both traces, linked with the attempt of the other', async () => {
+test('A step that two traced pictures shared is in both traces, linked with the attempt of the other', {
+  tags: ['long'],
+}, async () => {
   const collector = await otlpReceiver();
   const stack = await startStack(server, tracedTo(collector));
   await stack.worker();

@@ -180,7 +180,9 @@ function withNineChannels(tensors: readonly OwnTensor[], seed: number): OwnTenso
   });
 }
 
-test('The file of an inpainting model is imported like an inpainting model, and draws with all nine channels', async () => {
+test('The file of an inpainting model is imported like an inpainting model, and draws with all nine channels', {
+  tags: ['long'],
+}, async () => {
   const [folder, files] = [await tempFolder('base'), await tempFolder('weights')];
   unpackFixture('sd-inpaint', folder);
   unpackFixture('sd15-weights', files);

@@ -36,7 +36,11 @@ async function distance(folder: string, weights: string): Promise<number> {
   return relativeDistance(sample.denoising.latent, expectedLatent(weights, each));
 }
 
-test.each([
+const DRAWS = 'An export like %s with the weights of a file draws what diffusers draws with that file';
+
+type Export = readonly [base: string, weights: string, tolerance: number];
+
+test.each<Export>([
   ['sd15', 'sd15-weights', 1e-4],
   ['sd15-torchscript-14', 'sd15-weights', 1e-4],
   ['sd15-torchscript-17', 'sd15-weights', 1e-4],
@@ -46,29 +50,27 @@ test.each([
   ['sd15-fp16', 'sd15-weights', 5e-3],
   ['sd15-fp16-converted', 'sd15-weights', 5e-3],
   ['sd21', 'sd21-weights', 1e-4],
-  ['sdxl', 'sdxl-weights', 1e-4],
-])(
-  'An export like %s with the weights of a file draws what diffusers draws with that file',
-  {
-    timeout: 60_000,
-  },
-  async (base, weights, tolerance) => {
-    const { folder, file } = await open(base, weights);
-    const made = await imported(folder, file());
-    expect(await distance(made.folder, weights)).toBeLessThan(tolerance);
-    expect(made.graphs.map((each) => each.weights)).toEqual(made.graphs.map(() => 'written'));
-    // No file of weights of the base, of which a few constants would be left.
-    expect(
-      (await filesOfModel(made.folder)).filter(
-        (path) => /data$/.test(path) && !path.endsWith('/model.lehr-import.onnx_data'),
-      ),
-    ).toEqual([]);
-    // This base has no encoder of pictures.
-    expect(
-      made.plan.unused.filter((name) => !/^first_stage_model\.(?:encoder|quant_conv)\./.test(name)),
-    ).toEqual([]);
-  },
+])(DRAWS, { timeout: 60_000 }, (...each) => drawsAsDiffusers(...each));
+test.each<Export>([['sdxl', 'sdxl-weights', 1e-4]])(DRAWS, { timeout: 60_000, tags: ['long'] }, (...each) =>
+  drawsAsDiffusers(...each),
 );
+
+async function drawsAsDiffusers(...[base, weights, tolerance]: Export): Promise<void> {
+  const { folder, file } = await open(base, weights);
+  const made = await imported(folder, file());
+  expect(await distance(made.folder, weights)).toBeLessThan(tolerance);
+  expect(made.graphs.map((each) => each.weights)).toEqual(made.graphs.map(() => 'written'));
+  // No file of weights of the base, of which a few constants would be left.
+  expect(
+    (await filesOfModel(made.folder)).filter(
+      (path) => /data$/.test(path) && !path.endsWith('/model.lehr-import.onnx_data'),
+    ),
+  ).toEqual([]);
+  // This base has no encoder of pictures.
+  expect(
+    made.plan.unused.filter((name) => !/^first_stage_model\.(?:encoder|quant_conv)\./.test(name)),
+  ).toEqual([]);
+}
 
 test('A UNet in the layout of diffusers becomes the same graph as that of the whole file; all else is shared with the base', async () => {
   const { folder, file } = await open('sd15');
