@@ -27,10 +27,11 @@ test('docs/models.md has a command for large-v3, its turbo form with and without
   expect(recipes.map(({ name }) => name)).toEqual(['turbo', 'turbo-words', 'distil', 'large-v3']);
 });
 
-test.each(recipes)(
-  'The command for $name fetches a model that Lehr opens',
-  { timeout: 120_000 },
-  async ({ command, repo, name }) => {
+for (const { command, repo, name } of recipes)
+  test(`The command for '${name}' fetches a model that Lehr opens`, {
+    timeout: 120_000,
+    tags: ['turbo-words', 'distil'].includes(name) ? [] : ['long'],
+  }, async () => {
     const hub = await hubOf(repo);
     const env = { LEHR_HOME: await tempFolder('home'), HF_ENDPOINT: hub.endpoint, LEHR_DEVICE: 'cpu' };
     const lehr = (args: readonly string[]) => startLehrCommand([...args], { env }).ended;
@@ -39,5 +40,4 @@ test.each(recipes)(
     const folder = /^folder +(.*)$/m.exec(pulled.stdout)?.[1] ?? '';
     const checked = await lehr(['models', 'check', folder, '--json']);
     expect(JSON.parse(checked.stdout)).toMatchObject({ task: 'whisper', batching: 'step by step' });
-  },
-);
+  });

@@ -3,7 +3,7 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
-import { expect, onTestFinished, test, vi } from 'vitest';
+import { expect, onTestFinished, type TestContext, test, vi } from 'vitest';
 import { SLOW_MACHINE } from '../support/timeouts.ts';
 import { isAlive, isRunning, Launched } from './launched.ts';
 import { ROOT } from './readme.ts';
@@ -28,7 +28,10 @@ const isQuiet = process.argv[1] === 'throws quietly';
 await runCommand(process.execPath, args, { signal, quiet: isQuiet, onMessage: isQuiet ? console.log : undefined });
 stopAndExit('The program has ended.', 0);`;
 
-async function launch(mode: 'waits' | 'throws' | 'throws quietly') {
+async function launch(
+  mode: 'waits' | 'throws' | 'throws quietly',
+  { onTestFinished }: Pick<TestContext, 'onTestFinished'>,
+) {
   const launcher = spawn(process.execPath, ['--input-type=module', '--eval', LAUNCHER, mode], {
     env: { ...process.env, PROGRAM: WITH_STUBBORN_CHILD },
     stdio: ['ignore', 'pipe', 'ignore'],
@@ -42,17 +45,18 @@ async function launch(mode: 'waits' | 'throws' | 'throws quietly') {
   return { launcher, exit, child };
 }
 
-test('An interrupted command ends what it has started, also children that go on at SIGTERM', async () => {
-  const { launcher, exit, child } = await launch('waits');
+// Together: almost all of their time they wait for the children to be killed.
+test.concurrent('An interrupted command ends what it has started, also children that go on at SIGTERM', async (context) => {
+  const { launcher, exit, child } = await launch('waits', context);
   launcher.kill('SIGINT');
   await exit;
   await vi.waitFor(() => expect(isRunning(child)).toBe(false), SLOW_MACHINE);
 });
 
-test.each(['throws', 'throws quietly'] as const)(
+test.concurrent.for(['throws', 'throws quietly'] as const)(
   'A command whose program fails ends the children that the program left behind, also when they hold its output: %s',
-  async (mode) => {
-    const { exit, child } = await launch(mode);
+  async (mode, context) => {
+    const { exit, child } = await launch(mode, context);
     await exit;
     await vi.waitFor(() => expect(isRunning(child)).toBe(false), SLOW_MACHINE);
   },

@@ -87,7 +87,7 @@ const OLD_ATTENTION = new Map([
   ['to_out.0', 'proj_attn'],
 ]);
 
-test.each<[layout: string, vae: (tensors: readonly OwnTensor[]) => OwnTensor[]]>([
+const VAES: readonly (readonly [layout: string, vae: (tensors: readonly OwnTensor[]) => OwnTensor[]])[] = [
   ['the first programs', (tensors) => below('first_stage_model.', tensors)],
   ['diffusers', (tensors) => ofDiffusers('vae', tensors)],
   [
@@ -100,9 +100,12 @@ test.each<[layout: string, vae: (tensors: readonly OwnTensor[]) => OwnTensor[]]>
         ),
       ),
   ],
-])(
-  'A VAE alone in the layout of %s decodes the picture of diffusers, and all other parts are those of the base',
-  async (_, vae) => {
+];
+
+for (const [i, [layout, vae]] of VAES.entries())
+  test(`A VAE alone in the layout of ${layout} decodes the picture of diffusers, and all other parts are those of the base`, {
+    tags: i === 0 ? [] : ['long'],
+  }, async () => {
     const at = await wholeOf('sd15-image', 'sd15-weights');
     const made = await expectPart(at, /^vae_/, vae(at.tensors));
     expect(made.plan.unused).toEqual([]);
@@ -113,16 +116,20 @@ test.each<[layout: string, vae: (tensors: readonly OwnTensor[]) => OwnTensor[]]>
     const decoded = await model.vae.decode(latent, each);
     const distances = Array.from(decoded, (value, i) => Math.abs(value - pixels[i]));
     expect(Math.max(...distances)).toBeLessThanOrEqual(1);
-  },
-);
+  });
 
 const SD1 = 'cond_stage_model.transformer.';
 const SD2 = 'cond_stage_model.model.';
 const [XL1, XL2] = ['conditioner.embedders.0.transformer.', 'conditioner.embedders.1.model.'];
 
-test.each<
-  [what: string, base: string, part: RegExp, encoder: (tensors: readonly OwnTensor[]) => OwnTensor[]]
->([
+type Encoder = readonly [
+  what: string,
+  base: string,
+  part: RegExp,
+  encoder: (tensors: readonly OwnTensor[]) => OwnTensor[],
+];
+
+const ENCODERS: readonly Encoder[] = [
   ['Stable Diffusion 1', 'sd15', /^text_encoder\//, (tensors) => below(SD1, tensors)],
   [
     'Stable Diffusion 1, without its outermost module',
@@ -155,13 +162,17 @@ test.each<
     /^text_encoder_2\//,
     (tensors) => ofDiffusers('text_encoder_2', tensors),
   ],
-])(
-  'A text encoder alone (%s) gets the weights of the whole file, and all other parts are those of the base',
-  async (_, base, part, encoder) => {
+];
+
+const SHORT = ['Stable Diffusion 1', 'Stable Diffusion 2 in the layout of OpenCLIP', 'SDXL, the first one'];
+
+for (const [what, base, part, encoder] of ENCODERS)
+  test(`A text encoder alone (${what}) gets the weights of the whole file, and all other parts are those of the base`, {
+    tags: SHORT.includes(what) ? [] : ['long'],
+  }, async () => {
     const at = await wholeOf(base, `${base}-weights`);
     await expectPart(at, part, encoder(at.tensors));
-  },
-);
+  });
 
 const CONV_IN = 'model.diffusion_model.input_blocks.0.0.weight';
 

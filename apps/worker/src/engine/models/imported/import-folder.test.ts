@@ -42,18 +42,18 @@ type Export = readonly [base: string, weights: string, tolerance: number];
 
 test.each<Export>([
   ['sd15', 'sd15-weights', 1e-4],
-  ['sd15-torchscript-14', 'sd15-weights', 1e-4],
-  ['sd15-torchscript-17', 'sd15-weights', 1e-4],
-  ['sd15-dynamo-18', 'sd15-weights', 1e-4],
   ['sd15-dynamo-21-rows', 'sd15-weights', 1e-4],
   // As far as the graph in half precision is from diffusers with its own weights.
   ['sd15-fp16', 'sd15-weights', 5e-3],
-  ['sd15-fp16-converted', 'sd15-weights', 5e-3],
   ['sd21', 'sd21-weights', 1e-4],
 ])(DRAWS, { timeout: 60_000 }, (...each) => drawsAsDiffusers(...each));
-test.each<Export>([['sdxl', 'sdxl-weights', 1e-4]])(DRAWS, { timeout: 60_000, tags: ['long'] }, (...each) =>
-  drawsAsDiffusers(...each),
-);
+test.each<Export>([
+  ['sd15-torchscript-14', 'sd15-weights', 1e-4],
+  ['sd15-torchscript-17', 'sd15-weights', 1e-4],
+  ['sd15-dynamo-18', 'sd15-weights', 1e-4],
+  ['sd15-fp16-converted', 'sd15-weights', 5e-3],
+  ['sdxl', 'sdxl-weights', 1e-4],
+])(DRAWS, { timeout: 60_000, tags: ['long'] }, (...each) => drawsAsDiffusers(...each));
 
 async function drawsAsDiffusers(...[base, weights, tolerance]: Export): Promise<void> {
   const { folder, file } = await open(base, weights);
