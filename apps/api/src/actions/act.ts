@@ -72,9 +72,9 @@ async function retryOne(
   // Another action may come to the job at the same time.
   const once = { idempotency: { hash: `retry-of-${id}`, fingerprint: id } };
   const { record, how } = await submitJob(parts, { ...caller, tenant }, retryOf(of), once, own);
-  if (how !== 'new') return 'skipped';
-  countJob(parts, record);
-  return 'done';
+  if (how === 'new') countJob(parts, record);
+  // After a crash the action comes to its own job again.
+  return record.id === own.id ? 'done' : 'skipped';
 }
 
 async function prioritizeOne(
