@@ -1,11 +1,7 @@
-/**
- * What may be large of a tenant's batches: lists, and lines and answers, of which a slice may have megabytes. A tenant gets one at a time, and
- * its next one waits in proportion to its size, as for lists of jobs (jobs/job-pages.ts).
- */
+/** What may be large of a tenant's batches, one at a time: lists, and lines and answers, of which a slice may have megabytes. */
 import type { Clock, TenantId } from '@lehr/shared';
 import type { ObjectStore } from '@lehr/shared/objects';
-import { TenantTurns } from '../http/bodies/tenant-turns.ts';
-import { BYTES_PER_MS } from '../jobs/job-pages.ts';
+import { PacedReads } from '../http/bodies/paced-reads.ts';
 import type { BatchPage, BatchRecord, BatchStore } from './batch-store.ts';
 import { type LineResult, type NumberedLine, type Read, readPart, readSlice } from './slices.ts';
 
@@ -15,22 +11,20 @@ const BATCH_BYTES = 2 ** 13;
 export class BatchReads {
   readonly #batches: BatchStore;
   readonly #store: ObjectStore;
-  readonly #clock: Clock;
-  /** Active requests of a tenant are few (http/turns/active-requests.ts), so none is refused here. */
-  readonly #turns = new TenantTurns(Number.POSITIVE_INFINITY);
+  readonly #reads: PacedReads;
 
   constructor(batches: BatchStore, store: ObjectStore, clock: Clock) {
     this.#batches = batches;
     this.#store = store;
-    this.#clock = clock;
+    this.#reads = new PacedReads(clock);
   }
 
   /** Newest first, those that are older than `after`. */
   page(tenant: TenantId, limit: number, after: string | undefined): Promise<BatchPage> {
-    return this.#turns.run(
+    return this.#reads.run(
       tenant,
       () => this.#batches.page(tenant, limit, after),
-      ({ batches }) => this.#pause(batches.length * BATCH_BYTES),
+      ({ batches }) => batches.length * BATCH_BYTES,
     );
   }
 
@@ -44,10 +38,6 @@ export class BatchReads {
   }
 
   async #linesOf<Each>({ tenant }: BatchRecord, read: () => Promise<Read<Each>>): Promise<readonly Each[]> {
-    return (await this.#turns.run(tenant, read, ({ bytes }) => this.#pause(bytes))).lines;
-  }
-
-  #pause(bytes: number): Promise<void> {
-    return this.#clock.sleep(bytes / BYTES_PER_MS);
+    return (await this.#reads.run(tenant, read, ({ bytes }) => bytes)).lines;
   }
 }

@@ -1,7 +1,6 @@
 /**
  * What may be large of a tenant's jobs: pages, for the lists of all dialects, and workflows. A connection of their own reads them, and a
- * tenant gets one at a time: they delay other requests by no more than it takes to show a part of a page. After each one the tenant's next
- * one waits in proportion to its bytes, so that reads without end take a small part of the event loop only.
+ * tenant gets one at a time (http/bodies/paced-reads.ts): they delay other requests by no more than it takes to show a part of a page.
  */
 import {
   type Clock,
@@ -15,16 +14,13 @@ import {
 import { JobList, type JobRecord, type ListQuery } from '@lehr/shared/records';
 import type { Keys, Redis } from '@lehr/shared/redis';
 import { refusal } from '../base/field-problems.ts';
-import { TenantTurns } from '../http/bodies/tenant-turns.ts';
+import { PacedReads } from '../http/bodies/paced-reads.ts';
 import type { Presenter } from './present.ts';
 
 interface PageQuery extends Omit<ListQuery, 'cursor'> {
   /** From the page before. */
   readonly cursor?: string | undefined;
 }
-
-/** Of records that are read or searched, for each ms that the tenant's next read waits: 64 ms for the largest page, which takes the event loop for about 10 ms. */
-export const BYTES_PER_MS = 2 ** 14;
 
 /** About as long as Redis works on such a page at most. */
 const IDS_PAUSE_MS = 10;
@@ -47,13 +43,11 @@ export class JobPages {
   /** Reads the nodes of listed workflows over the connection of the lists. */
   readonly presenter: Presenter;
   readonly #list: JobList;
-  readonly #clock: Clock;
-  /** Active requests of a tenant are few (http/turns/active-requests.ts), so none is refused here. */
-  readonly #turns = new TenantTurns(Number.POSITIVE_INFINITY);
+  readonly #reads: PacedReads;
 
   constructor(redis: Redis, keys: Keys, presenter: Presenter, clock: Clock = systemClock) {
     this.presenter = presenter;
-    this.#clock = clock;
+    this.#reads = new PacedReads(clock);
     this.#list = new JobList(redis, keys);
   }
 
@@ -61,7 +55,7 @@ export class JobPages {
   job(record: JobRecord, options?: Parameters<Presenter['job']>[1]): Promise<Job> {
     const show = () => this.presenter.job(record, options);
     if (!record.workflow) return show();
-    return this.#turns.run(record.tenant, show, () => this.#pause(charactersOf(record.input)));
+    return this.#reads.run(record.tenant, show, () => charactersOf(record.input));
   }
 
   /** `next` is the cursor of the next page. Throws `invalid-request` for what is no cursor. */
@@ -71,10 +65,10 @@ export class JobPages {
     show: (record: JobRecord) => Promise<Shown>,
   ): Promise<{ readonly shown: Shown[]; readonly next: string | null }> {
     const cursor = query.cursor === undefined ? undefined : decodeCursor(query.cursor);
-    const { shown, next } = await this.#turns.run(
+    const { shown, next } = await this.#reads.run(
       tenant,
       () => this.#list.page(tenant, { ...query, cursor }, show),
-      ({ bytes }) => this.#pause(bytes),
+      ({ bytes }) => bytes,
     );
     return { shown, next: next === undefined ? null : Buffer.from(next).toString('base64url') };
   }
@@ -85,16 +79,13 @@ export class JobPages {
     query: PageQuery,
   ): Promise<{ readonly shown: JobId[]; readonly next: string | null }> {
     const cursor = query.cursor === undefined ? undefined : decodeCursor(query.cursor);
-    const { shown, next } = await this.#turns.run(
+    const { shown, next } = await this.#reads.run(
       tenant,
       () => this.#list.ids(tenant, { ...query, cursor }),
-      ({ bytes }) => this.#pause(bytes, IDS_PAUSE_MS),
+      ({ bytes }) => bytes,
+      IDS_PAUSE_MS,
     );
     return { shown, next: next === undefined ? null : Buffer.from(next).toString('base64url') };
-  }
-
-  #pause(bytes: number, leastMs = 0): Promise<void> {
-    return this.#clock.sleep(Math.max(leastMs, bytes / BYTES_PER_MS));
   }
 }
 
