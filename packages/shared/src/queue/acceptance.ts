@@ -16,7 +16,7 @@ import {
   type PricedJob,
   type Reply,
   readAdmission,
-  toAdmit,
+  toAdmitAlike,
 } from './admission.ts';
 import { asFunction, BULL_ADD_LUA, KEPT_LUA } from './bull-scripts.ts';
 import { dataAfterId, PLACE_LUA } from './group-queue.ts';
@@ -122,7 +122,7 @@ export class Accepter {
   #sharedOf(alike: Alike, terms: AdmissionTerms): string {
     const { deadlineMs, later, ...stored } = alike;
     return JSON.stringify({
-      job: toAdmit(alike, terms),
+      job: toAdmitAlike(alike, terms),
       priority: bullPriority(firstScore(alike.priority)),
       data: dataAfterId(alike),
       waiting: this.#queues.of(alike.queue).waitingKey,

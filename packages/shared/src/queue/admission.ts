@@ -162,12 +162,17 @@ export class Admitter {
   }
 }
 
-/** The job as admit.lua takes it; what many jobs have in common is without an id. JSON leaves out what is undefined. */
-export function toAdmit(job: Omit<AdmittedJob, 'id'> & { readonly id?: JobId }, terms: AdmissionTerms) {
-  const { id, tenant, queue, priority, cost, payer, workflow, later } = job;
+/** The job as admit.lua takes it. */
+export const toAdmit = (job: AdmittedJob, terms: AdmissionTerms) => ({
+  id: job.id,
+  ...toAdmitAlike(job, terms),
+});
+
+/** The same without the id: what many jobs may have in common. JSON leaves out what is undefined. */
+export function toAdmitAlike(job: Omit<AdmittedJob, 'id'>, terms: AdmissionTerms) {
+  const { tenant, queue, priority, cost, payer, workflow, later } = job;
   const { idempotency, duplicate, ownBacklog } = terms;
   return {
-    id,
     tenant,
     queue,
     classes: CLASSES_AHEAD[priority],
