@@ -9,6 +9,7 @@ import {
 } from '../../packages/shared/src/index.ts';
 import { CREATE_LUA, type NewJob, RecordStore } from '../../packages/shared/src/records/index.ts';
 import { defineScript, type Keys, type Redis } from '../../packages/shared/src/redis/index.ts';
+import { INPUT } from '../simulation/jobs.ts';
 
 const AT_ONCE = 100;
 const DAY_MS = 86_400_000;
@@ -107,17 +108,7 @@ const JOB: Omit<NewJob, 'id'> = {
   priority: 'standard',
   cost: 20_000,
   payer: { key: 'key_0123456789', budget_ms: null, weight: 1 },
-  input: {
-    prompt: 'a lighthouse on a rock in the evening, long exposure, film grain',
-    negative_prompt: 'blurry',
-    width: 512,
-    height: 512,
-    steps: 20,
-    guidance: 7.5,
-    sampler: 'dpmpp_2m',
-    n: 1,
-    seed: 123_456_789,
-  },
+  input: INPUT,
   metadata: {},
   deadline_at: undefined,
 };

@@ -73,7 +73,7 @@ export async function openJobMaker(url: string): Promise<JobMaker> {
 }
 
 /** Of the usual length: memory per job depends on it. */
-const INPUT = {
+export const INPUT = {
   prompt: 'a lighthouse on a rock in the evening, long exposure, film grain',
   negative_prompt: 'blurry',
   width: 512,
