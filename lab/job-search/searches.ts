@@ -37,7 +37,7 @@ export interface SearchOptions {
 }
 
 export interface SearchFigures {
-  /** Of Redis, for a job: without a label, with one that a hundred jobs have, and with one of its own. */
+  /** How many bytes of Redis a job takes: without a label, with a label that a hundred jobs have, and with one that no other job has. */
   readonly bytes: Readonly<Record<'plain' | 'shared' | 'own', number>>;
   /** ms, and jobs on a page on average. */
   readonly searches: readonly Readonly<{ name: string; p50: number; p95: number; found: number }>[];

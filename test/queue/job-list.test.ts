@@ -130,7 +130,7 @@ test('Pages of one model and of one type have all their jobs, and each page look
   const other = await submitAll(world, 2, { model: 'tiny@2' });
   const workflows = await submitAll(world, 2, { type: 'workflow', workflow: { nodes: [] } });
   await listOthers(world, 6100);
-  // The tenant's next page waits for these bytes (apps/api/src/jobs/job-pages.ts).
+  // The tenant's next page waits for these bytes (apps/api/src/http/bodies/paced-reads.ts).
   expect((await pageOf(world, { model: 'tin' })).bytes).toBe(2000 * 128);
   expect(await allOf(world, { model: 'tiny@2' })).toEqual({ ids: other, pages: 3 });
   expect((await allOf(world, { model: 'tin' })).ids).toEqual([]);

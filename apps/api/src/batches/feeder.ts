@@ -82,8 +82,8 @@ async function takeTurn(parts: FeedParts, id: BatchId, signal: AbortSignal): Pro
 }
 
 /**
- * Of a batch that is to end, and whose lines are no longer in the store: nobody can say what has become of them. What is still open counts as
- * failed, and the jobs that there are run to their end.
+ * Ends a batch that was cancelled or whose window is over, and whose lines are no longer in the store. What is not collected counts as
+ * failed, and its jobs run to their end.
  */
 async function endWithoutLines(parts: FeedParts, id: BatchId): Promise<void> {
   const batch = await parts.batches.read(id);

@@ -41,7 +41,7 @@ export const DeletedFileSchema = z
 
 type OutputParts = Pick<ApiParts, 'files' | 'batches' | 'store' | 'batchReads' | 'batchEndpoints' | 'clock'>;
 
-/** Texts of the output of a batch. Who reads them to their end has counted the file. */
+/** The texts of the output of a batch. When all of them have been read, the size of the file is known and kept. */
 export async function batchOutput(
   parts: OutputParts,
   tenant: TenantId,
@@ -59,7 +59,7 @@ export async function batchOutput(
   })();
 }
 
-/** With its bytes, also when it is the output of a batch that nobody has read; without them when that cannot be read now, or soon. */
+/** The file with its size. An output of a batch whose size is not known is read for it; if that fails or takes too long, the size stays 0. */
 export async function counted(
   parts: OutputParts,
   tenant: TenantId,

@@ -63,8 +63,8 @@ export class Registry {
 
   /**
    * The model and version that `wanted` names (`name`, `name@version`, or undefined for the default of the task; the name may be
-   * an alias). Without a version, `fraction` (0 up to 1, chosen by the caller, asked only where there are several) picks one by weight. `type` narrows text models to those that run such
-   * jobs. Throws `model-not-found`.
+   * an alias). Without a version, `fraction` (0 up to 1) picks one by weight; as a function it is called only when there are several
+   * versions. `type` narrows text models to those that run such jobs. Throws `model-not-found`.
    */
   resolve<Task extends ModelEntry['task']>(
     task: Task,

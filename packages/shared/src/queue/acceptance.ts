@@ -164,7 +164,7 @@ export class Accepter {
 const laterFields = (later: PricedJob['later']): object | undefined =>
   later && ('at' in later ? { run_at: later.at } : { delay_ms: later.inMs });
 
-/** Whether two values have the same JSON, by a look at them, which takes half as long. Of maps, only one that is the same object. */
+/** Whether two values have the same JSON, which writing it would take twice as long to tell. Maps are the same only as the same object. */
 function isSame(a: unknown, b: unknown): boolean {
   if (a === b) return true;
   if (typeof a !== 'object' || typeof b !== 'object' || a === null || b === null || a instanceof Map)

@@ -1,6 +1,6 @@
 /**
  * One task of a tenant runs at a time: a large body is read and parsed (middleware/read-body.ts), or a large result, list or workflow
- * is read and written (jobs/large-answers.ts, jobs/job-pages.ts). The tenant's other tasks wait and hold no memory: a body waits unread in
+ * is read and written (jobs/large-answers.ts, paced-reads.ts). The tenant's other tasks wait and hold no memory: a body waits unread in
  * its connection, a result in the object store. A tenant with many of them does not keep another tenant waiting.
  */
 import { LehrError, type TenantId } from '@lehr/shared';

@@ -238,7 +238,7 @@ export class Files {
     });
   }
 
-  /** How long a file is that was made without that; nothing of one that is gone. */
+  /** Keeps the size of a file that was made before its size was known. Does nothing when the file is gone. */
   async noteBytes(tenant: TenantId, file: StoredFile, bytes: number): Promise<void> {
     const { redis, keys } = this.#options;
     await redis.set(keys.file(tenant, file.id), JSON.stringify({ ...file, bytes }), 'KEEPTTL', 'XX');
