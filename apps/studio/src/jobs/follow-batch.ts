@@ -15,6 +15,8 @@ export const hasEnded = ({ status }: Pick<Batch, 'status'>): boolean => ENDS.inc
 
 const isOpen = ({ job, error }: BatchLine): boolean => error === undefined && (!job || !isOver(job));
 
+/** A page that is still not full after so many requests is short: each line of its batch has megabytes. */
+const MAX_READS = 12;
 /** The batch says when lines have ended; how far those are that run, only its lines say. */
 const PROGRESS_EVERY_MS = 2_000;
 
@@ -92,12 +94,13 @@ export class FollowedBatch {
     const lines: BatchLine[] = [];
     let cursor = this.#cursors.at(-1);
     // The API ends a page where a slice of the batch does.
-    do {
+    for (let reads = 0; reads < MAX_READS; reads += 1) {
       const page = { limit: this.#pageSize - lines.length, cursor, signal: stopped };
       const { data, next_cursor } = await lehrOnce.batches.lines(this.id, page);
       lines.push(...data);
       cursor = next_cursor ?? undefined;
-    } while (cursor !== undefined && lines.length < this.#pageSize);
+      if (cursor === undefined || lines.length === this.#pageSize) break;
+    }
     if (reading < this.#shown) return;
     this.#shown = reading;
     this.isLost.value = false;
