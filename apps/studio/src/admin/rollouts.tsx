@@ -1,6 +1,6 @@
 /** The rollouts of all models that have several versions, one card each. */
 import type { Rollout } from '@lehr/client';
-import { texts } from '../texts/index.ts';
+import { Trouble } from '../parts/panel.tsx';
 import { lehrOnce } from '../wire/lehr.ts';
 import { useReading } from '../wire/reading.ts';
 import { RolloutCard } from './rollout-card.tsx';
@@ -22,12 +22,7 @@ export function Rollouts({ refs }: RolloutsProps) {
   if (split.length === 0) return null;
   return (
     <>
-      <p class="lost" role="status">
-        {isLost.value && texts.admin.lost}
-      </p>
-      <p class="fault" role="alert">
-        {fault.value?.message}
-      </p>
+      <Trouble isLost={isLost} fault={fault} />
       {value.value &&
         split.map((model) => (
           <RolloutCard

@@ -13,13 +13,22 @@ export function Panel<Value>({ lead, reading: { value, fault, isLost }, children
   return (
     <div class="admin-panel" data-lost={isLost.value}>
       <p class="belt-lead">{lead}</p>
+      <Trouble isLost={isLost} fault={fault} />
+      {value.value === undefined ? !fault.value && <p>{texts.admin.loading}</p> : children(value.value)}
+    </div>
+  );
+}
+
+/** Why a view shows something older, or nothing. Both places are always there, so that screen readers hear of a change. */
+export function Trouble({ isLost, fault }: Pick<Reading<unknown>, 'isLost' | 'fault'>) {
+  return (
+    <>
       <p class="lost" role="status">
         {isLost.value && texts.admin.lost}
       </p>
       <p class="fault" role="alert">
         {fault.value?.message}
       </p>
-      {value.value === undefined ? !fault.value && <p>{texts.admin.loading}</p> : children(value.value)}
-    </div>
+    </>
   );
 }

@@ -7,6 +7,7 @@ import { LineBox } from '../jobs/line-box.tsx';
 import { type LineValue, valuesOfLines } from '../jobs/setting-text.ts';
 import { Icon } from '../parts/icon.tsx';
 import { Link } from '../parts/link.tsx';
+import { Trouble } from '../parts/panel.tsx';
 import { texts } from '../texts/index.ts';
 import { BatchActions, BatchProgress, nameOf, timeOf } from './batches.tsx';
 
@@ -33,12 +34,7 @@ export function BatchPage({ id }: { readonly id: string }) {
         </Link>
         <h1>{batch.value ? nameOf(batch.value) : words.batch}</h1>
         {batch.value && <Head batch={batch.value} />}
-        <p class="lost" role="status">
-          {isLost.value && texts.admin.lost}
-        </p>
-        <p class="fault" role="alert">
-          {fault.value?.message}
-        </p>
+        <Trouble isLost={isLost} fault={fault} />
       </header>
       {!fault.value && <Lines followed={followed.value} />}
     </article>
