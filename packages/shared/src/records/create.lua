@@ -1,4 +1,5 @@
--- The move that makes a record. This text is put after planned.lua and move-effects.lua, and before transition.lua and queue/accept.lua, which use it.
+-- The move that makes a record. This text is put after planned.lua and move-effects.lua, and before transition.lua and
+-- queue/accept.lua, which use it.
 
 -- Notes in the record of an ended job that this one repeats it. Its version stays: nothing that callers are shown has changed. One that has
 -- expired must not come back; of a damaged one nothing is noted.

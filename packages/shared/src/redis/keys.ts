@@ -51,7 +51,7 @@ export interface Keys extends KeptKeys {
   readonly groupLooks: string;
   /** Channel: this group queue was retired. */
   readonly retiredGroups: string;
-  /** What is paused, by name, `name@version`, `*` or `tenant:<name>`: a hash. Also the channel on which workers learn that they must hand its jobs back. */
+  /** What is paused, by name, `name@version`, `*` or `tenant:<name>`: a hash. On the channel workers learn that they must hand its jobs back. */
   readonly pauses: string;
   /** Group queues that a tenant has used recently, by its latest admission. */
   groupsOf(tenant: TenantId): string;
